@@ -231,10 +231,13 @@ export async function listView(main, _words, query, abort) {
   let turn = 0;
   const counts = readCounts().catch(() => undefined);
   // The list that the browser's Back returns to is shown at once, and then refreshed.
-  const name = JSON.stringify([subjectOfTab(), addressOf(filter)]);
+  const address = addressOf(filter);
+  const name = JSON.stringify([subjectOfTab(), address]);
   const earlier = isReturn() && left?.name === name ? left.read : undefined;
   left = undefined;
-  abort.addEventListener("abort", () => (left = { name, read: data.read() }), { once: true });
+  abort.addEventListener("abort", () => (left = { name, address, read: data.read() }), {
+    once: true,
+  });
   await comeBack(abort, data.rows, async () => {
     try {
       if (earlier === undefined) await data.more();
@@ -257,9 +260,30 @@ export async function listView(main, _words, query, abort) {
 
 /**
  * The list of the last view: its data only, and for one return.
- * @type {{ name: string, read: import("./live-data.js").Read<Listed> } | undefined}
+ * @type {{ name: string, address: string, read: import("./live-data.js").Read<Listed> } | undefined}
  */
 let left;
+
+/**
+ * The payments beside this one in the list of the last view, its place there, and their number.
+ * @param {string} hash
+ */
+export function neighboursOf(hash) {
+  const hashes = [...(left?.read.rows.keys() ?? [])].toSorted().toReversed();
+  const place = hashes.indexOf(hash);
+  if (place < 0) return { before: undefined, after: undefined, place: 0, count: 0 };
+  return {
+    before: hashes[place + 1],
+    after: hashes[place - 1],
+    place: place + 1,
+    count: hashes.length,
+  };
+}
+
+/** The URL of the last list. */
+export function listAddress() {
+  return left?.address ?? "#/payments";
+}
 
 async function readCounts() {
   const {

@@ -211,7 +211,14 @@ function showLinks(name) {
         : [],
   );
   const parent = own(views, name)?.of;
-  shell.value = { ...shell.value, links, current: name, parent, person: personOfPage() };
+  shell.value = {
+    ...shell.value,
+    links,
+    current: name,
+    previous: shell.value.current,
+    parent,
+    person: personOfPage(),
+  };
 }
 
 function hideLinks() {

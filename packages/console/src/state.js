@@ -12,6 +12,7 @@ import { signal } from "@preact/signals";
  * @typedef {object} Shell
  * @property {readonly Link[]} links empty: the page asks for a key or a sign-in
  * @property {string} current
+ * @property {string} previous the name of the view before it; empty: none
  * @property {string | undefined} parent
  * @property {string | undefined} world
  * @property {{ name: string, role: Role } | undefined} person
@@ -22,6 +23,7 @@ import { signal } from "@preact/signals";
 export const shell = signal({
   links: [],
   current: "",
+  previous: "",
   parent: undefined,
   world: undefined,
   person: undefined,

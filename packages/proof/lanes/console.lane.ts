@@ -637,6 +637,58 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
     });
   });
 
+  test("a payment's page shows a lost answer, leads to its neighbours and back, and copies its code", async () => {
+    const email = "neighbours@example.com";
+    const [oldest, middle] = [await made({ email }), await made({ email })];
+    const { hash } = await made({ email, merchant_payment_code: "lost-answer" });
+    await inConsole(`#/payments?search=${encodeURIComponent(email)}`, async (page) => {
+      // As if the acquirer's answer had been lost: the charge would wait for it.
+      await page.route("**/__cofre/timeline", async (route) => {
+        const answer = (await (await route.fetch()).json()) as {
+          readonly entries: readonly { readonly kind: string; readonly data: object }[];
+        };
+        const entries = answer.entries.map((entry) =>
+          entry.kind === "call"
+            ? { ...entry, data: { ...entry.data, outcome: { kind: "unknown", cause: "timeout" } } }
+            : entry,
+        );
+        await route.fulfill({ json: { ...answer, entries } });
+      });
+      await page.getByRole("link", { name: "lost-answer", exact: true }).click();
+      const diagram = page.getByRole("img", { name: /^Messages between shop, Cofre/ });
+      await diagram.waitFor();
+      assert.match(
+        await page.evaluate<string>("document.querySelector('.sequence').textContent"),
+        /direct 100(?:\.00)?.*authorize 100\.00.*no answer/,
+      );
+      assert.ok((await diagram.locator(".lost").count()) >= 1);
+      await page.getByText("100.00 USD", { exact: true }).first().waitFor();
+      await page.getByText("1 of 3").waitFor();
+      await page.keyboard.press("j");
+      await page.getByText("2 of 3").waitFor();
+      assert.equal(new URL(page.url()).hash, `#/payment/${middle.hash}`);
+      await page.getByRole("link", { name: "Older" }).click();
+      await page.getByText("3 of 3").waitFor();
+      await page.getByText(oldest.code, { exact: true }).waitFor();
+      await page.keyboard.press("k");
+      await page.getByText("2 of 3").waitFor();
+      await page.keyboard.press("k");
+      await page.waitForURL(`${testServer.url}/#/payment/${hash}`);
+      await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+      await page.getByRole("button", { name: "Copy code" }).click();
+      await page.getByRole("status").filter({ hasText: "Copied." }).waitFor();
+      assert.equal(await page.evaluate("navigator.clipboard.readText()"), "lost-answer");
+      await page.getByRole("button", { name: "Copy as curl" }).click();
+      assert.match(
+        await page.evaluate<string>("navigator.clipboard.readText()"),
+        /^curl -s http:\/\/127[^ ]+\/ws\/query -d "integration_key=\$KEY" -d hash=[0-9a-f]{48}$/,
+      );
+      await page.keyboard.press("Escape");
+      await page.getByText("3 payments", { exact: true }).waitFor();
+      await page.getByRole("link", { name: "lost-answer", exact: true }).waitFor();
+    });
+  });
+
   test("a payment that is not there is said so", async () => {
     await inConsole(`#/payment/${"0".repeat(48)}`, async (page) => {
       await page.getByRole("alert").filter({ hasText: "Payment not found." }).waitFor();

@@ -33,6 +33,7 @@ const scripts = [
   "side-bar",
   "sign-in",
   "state",
+  "story",
   "test-cards",
   "tokens",
   "try",

@@ -52,6 +52,24 @@ const { csvOf } = (await import(pathToFileURL(`${folder}csv.js`).href)) as {
 const { amountText } = (await import(pathToFileURL(`${folder}format.js`).href)) as {
   readonly amountText: (amount: string, currency: string) => string;
 };
+interface Entry {
+  readonly kind: string;
+}
+const { messagesOf, stepsOf, sinceText } = (await import(
+  pathToFileURL(`${folder}story.js`).href
+)) as {
+  readonly messagesOf: (entries: readonly object[]) => readonly {
+    readonly from: number;
+    readonly to: number;
+    readonly text: string;
+    readonly isLost: boolean;
+  }[];
+  readonly stepsOf: (entries: readonly object[]) => readonly {
+    readonly entry: Entry;
+    readonly attempts: readonly Entry[];
+  }[];
+  readonly sinceText: (ms: number) => string;
+};
 const scripts = readdirSync(folder).filter((name) => name.endsWith(".js"));
 let server: TestServer;
 
@@ -255,6 +273,97 @@ describe("the console", () => {
       more: "1",
     });
     assert.deepEqual(list.filterOf(query), { search: "411111xxxxxx1111", state: "captured" });
+  });
+
+  describe("the story of a payment", () => {
+    const entry = (at: number, kind: string, data: Readonly<Record<string, unknown>>) => ({
+      at: new Date(Date.UTC(2026, 0, 1) + at).toISOString(),
+      kind,
+      text: "",
+      data,
+    });
+    const request = (at: number, path: string, parameters = {}) =>
+      entry(at, "request", { path, parameters, http_status: 200, duration_ms: 2 });
+    const call = (at: number, kind: string, outcome: object, amount?: string) =>
+      entry(at, "call", { kind, outcome, ...(amount === undefined ? {} : { amount }) });
+    const words = (entries: readonly object[]) =>
+      messagesOf(entries).map(
+        ({ from, to, text, isLost }) => `${from}>${to} ${text}${isLost ? " (lost)" : ""}`,
+      );
+
+    test("shows the answer to a request behind the calls that it waited for, and what was lost", () => {
+      assert.deepEqual(
+        words([
+          request(0, "/ws/direct", { payment: { amount_total: "120.00" } }),
+          entry(0, "fact", { fact: "authorization_sent" }),
+          call(1, "authorize", { kind: "unknown", cause: "timeout" }, "120.00"),
+          call(5_000, "inquire", { kind: "found", authorization: "approved" }),
+          request(9_000, "/ws/refund", { amount: "30.00" }),
+          call(60_000, "refund", { kind: "approved" }, "30.00"),
+        ]),
+        [
+          "0>1 direct 120.00",
+          "1>2 authorize 120.00",
+          "2>1 no answer (lost)",
+          "1>0 HTTP 200",
+          "1>2 inquire",
+          "2>1 found approved",
+          "0>1 refund 30.00",
+          "1>0 HTTP 200",
+          "1>2 refund 30.00",
+          "2>1 approved",
+        ],
+      );
+    });
+
+    test("shows one message per receiver, and its attempts in one step", () => {
+      const deliveries = [
+        { endpoint: "shop", state: "delivered", attempts: 1 },
+        { endpoint: "erp", state: "waiting", attempts: 2 },
+        { endpoint: "old", state: "waiting", attempts: 0 },
+      ];
+      const notification = entry(10, "notification", {
+        number: 4,
+        notification_type: "update",
+        deliveries,
+      });
+      const attempt = (at: number, endpoint: string) =>
+        entry(at, "attempt", { number: 4, endpoint });
+      assert.deepEqual(words([request(0, "/ws/direct"), notification]), [
+        "0>1 direct",
+        "1>0 HTTP 200",
+        "1>3 update",
+        "1>3 update: 2 failed (lost)",
+        "1>3 update: queued (lost)",
+      ]);
+      const steps = stepsOf([
+        notification,
+        attempt(11, "shop"),
+        attempt(12, "erp"),
+        attempt(20, "erp"),
+        entry(30, "attempt", { number: 3, endpoint: "shop" }),
+      ]);
+      assert.deepEqual(
+        steps.map(({ entry: { kind }, attempts }) => [kind, attempts.length]),
+        [
+          ["notification", 3],
+          ["attempt", 0],
+        ],
+        "an attempt without its notification is a step of its own",
+      );
+    });
+
+    test("says how long after the beginning something happened, in one unit", () => {
+      for (const [ms, expected] of [
+        [0, "+0 ms"],
+        [999, "+999 ms"],
+        [5_000, "+5 s"],
+        [300_000, "+5 min"],
+        [86_400_000, "+24 h"],
+        [259_200_000, "+3 d"],
+      ] as const)
+        assert.equal(sinceText(ms), expected);
+    });
   });
 
   test("exports cells that no spreadsheet takes for a formula", () => {

@@ -1,0 +1,183 @@
+// What happened to a payment, from its timeline: the messages of the diagram and the steps of the
+// list. Independent of the document.
+
+/** @import { Delivery, Entry } from "./api.js" */
+
+/** The parties of a diagram, from left to right. */
+export const parties = /** @type {const} */ (["Shop", "Cofre", "Acquirer", "Receivers"]);
+
+/**
+ * A message between two parties, by their places. `isLost`: it did not arrive, or is not answered.
+ * @typedef {{ at: string, from: number, to: number, text: string, colour: string, isLost: boolean
+ * }} Message
+ */
+/**
+ * An entry of the list, with the attempts of a notification in one.
+ * @typedef {{ key: string, entry: Entry, attempts: readonly Entry[] }} Step
+ */
+
+const [shop, cofre, acquirer, receivers] = [0, 1, 2, 3];
+
+/**
+ * Messages in the order of their sending. The answer to a request follows the calls that it waited
+ * for.
+ * @param {readonly Entry[]} entries
+ * @returns {readonly Message[]}
+ */
+export function messagesOf(entries) {
+  /** @type {Message[]} */
+  const messages = [];
+  /** @type {{ until: number, message: Message } | undefined} */
+  let open;
+  const close = () => {
+    if (open !== undefined) messages.push(open.message);
+    open = undefined;
+  };
+  for (const { at, kind, data } of entries) {
+    if (open !== undefined && (kind === "request" || Date.parse(at) > open.until)) close();
+    if (kind === "request") {
+      messages.push(messageOf(at, shop, cofre, requestText(data), "over"));
+      open = {
+        until: Date.parse(at) + numberOf(data["duration_ms"]),
+        message: messageOf(
+          at,
+          cofre,
+          shop,
+          `HTTP ${numberOf(data["http_status"])}`,
+          colourOfStatus(data["http_status"]),
+        ),
+      };
+    } else if (kind === "call") messages.push(...callMessages(at, data));
+    else if (kind === "notification") {
+      close();
+      messages.push(...deliveryMessages(at, data));
+    }
+  }
+  close();
+  return messages;
+}
+
+/**
+ * @param {string} at
+ * @param {number} from
+ * @param {number} to
+ * @param {string} text
+ * @param {string} colour
+ * @param {boolean} [isLost]
+ * @returns {Message}
+ */
+function messageOf(at, from, to, text, colour, isLost = false) {
+  return { at, from, to, text, colour, isLost };
+}
+
+/** @param {Entry["data"]} data */
+function requestText(data) {
+  const path = textOf(data["path"]).split("/").at(-1) ?? "";
+  const parameters = /** @type {Readonly<Record<string, unknown>>} */ (data["parameters"] ?? {});
+  const payment = /** @type {Readonly<Record<string, unknown>>} */ (parameters["payment"] ?? {});
+  const amount = textOf(parameters["amount"] ?? payment["amount_total"]);
+  return amount === "" ? path : `${path} ${amount}`;
+}
+
+/** @param {unknown} status */
+function colourOfStatus(status) {
+  return numberOf(status) < 400 ? "good" : "bad";
+}
+
+/** @type {Readonly<Record<string, string>>} */
+const colours = { approved: "good", found: "good", declined: "bad", refused: "bad" };
+
+/**
+ * The call to the acquirer and its answer.
+ * @param {string} at
+ * @param {Entry["data"]} data
+ */
+function callMessages(at, data) {
+  const amount = textOf(data["amount"]);
+  const kind = textOf(data["kind"]);
+  const outcome = /** @type {Readonly<Record<string, unknown>>} */ (data["outcome"] ?? {});
+  const result = textOf(outcome["kind"]);
+  const isBack = kind === "refund";
+  const sent = messageOf(
+    at,
+    cofre,
+    acquirer,
+    amount === "" ? kind : `${kind} ${amount}`,
+    isBack ? "back" : "over",
+  );
+  if (result === "unknown") return [sent, messageOf(at, acquirer, cofre, "no answer", "bad", true)];
+  const detail = textOf(outcome["authorization"]);
+  const words = detail === "" ? result : `${result} ${detail}`;
+  const colour = Object.hasOwn(colours, result) ? (colours[result] ?? "over") : "over";
+  return [
+    sent,
+    messageOf(at, acquirer, cofre, words, isBack && colour === "good" ? "back" : colour),
+  ];
+}
+
+/**
+ * One message to each receiver, however many attempts it took.
+ * @param {string} at
+ * @param {Entry["data"]} data
+ */
+function deliveryMessages(at, data) {
+  const deliveries = /** @type {readonly Delivery[]} */ (data["deliveries"] ?? []);
+  const kind = textOf(data["notification_type"]);
+  return deliveries.map(({ state, attempts }) => {
+    if (state === "delivered") return messageOf(at, cofre, receivers, kind, "good");
+    const words = attempts === 0 ? `${kind}: queued` : `${kind}: ${attempts} failed`;
+    return messageOf(at, cofre, receivers, words, state === "failed" ? "bad" : "waiting", true);
+  });
+}
+
+/**
+ * The entries, with the attempts of each notification behind it.
+ * @param {readonly Entry[]} entries
+ * @returns {readonly Step[]}
+ */
+export function stepsOf(entries) {
+  /** @type {Map<unknown, Entry[]>} */
+  const attempts = new Map();
+  const numbers = new Set(
+    entries.filter(({ kind }) => kind === "notification").map(({ data }) => data["number"]),
+  );
+  /** @param {Entry} entry */
+  const isWithin = ({ kind, data }) => kind === "attempt" && numbers.has(data["number"]);
+  for (const entry of entries.filter(isWithin))
+    attempts.set(entry.data["number"], [...(attempts.get(entry.data["number"]) ?? []), entry]);
+  return entries
+    .filter((entry) => !isWithin(entry))
+    .map((entry, place) => ({
+      // An entry keeps its name when later entries follow.
+      key: `${place} ${entry.at} ${entry.kind}`,
+      entry,
+      attempts: entry.kind === "notification" ? (attempts.get(entry.data["number"]) ?? []) : [],
+    }));
+}
+
+/**
+ * The time since the first entry, such as `+5 s`.
+ * @param {number} ms
+ */
+export function sinceText(ms) {
+  /** @type {readonly (readonly [limit: number, unit: number, name: string])[]} */
+  const units = [
+    [1_000, 1, "ms"],
+    [120_000, 1_000, "s"],
+    [7_200_000, 60_000, "min"],
+    [172_800_000, 3_600_000, "h"],
+    [Number.POSITIVE_INFINITY, 86_400_000, "d"],
+  ];
+  const [, unit = 1, name = "ms"] = units.find(([limit]) => ms < limit) ?? [];
+  return `+${Math.round(ms / unit)} ${name}`;
+}
+
+/** @param {unknown} value */
+function textOf(value) {
+  return typeof value === "string" ? value : "";
+}
+
+/** @param {unknown} value */
+function numberOf(value) {
+  return typeof value === "number" ? value : 0;
+}
