@@ -44,24 +44,25 @@ const scripts = [
 
 /**
  * The libraries of the page, as their packages contain them; none imports another one than these.
- * The import map in index.html has their addresses.
+ * The import map in index.html has their addresses. A package is looked up on the first request:
+ * test runners that load this library cannot do it.
  */
 export const libraries = [
-  { name: "preact", file: import.meta.resolve("preact"), path: "/console/lib/preact.js" },
+  { name: "preact", file: () => import.meta.resolve("preact"), path: "/console/lib/preact.js" },
   {
     name: "preact/hooks",
-    file: import.meta.resolve("preact/hooks"),
+    file: () => import.meta.resolve("preact/hooks"),
     path: "/console/lib/preact-hooks.js",
   },
-  { name: "htm", file: import.meta.resolve("htm"), path: "/console/lib/htm.js" },
+  { name: "htm", file: () => import.meta.resolve("htm"), path: "/console/lib/htm.js" },
   {
     name: "@preact/signals",
-    file: import.meta.resolve("@preact/signals"),
+    file: () => import.meta.resolve("@preact/signals"),
     path: "/console/lib/signals.js",
   },
   {
     name: "@preact/signals-core",
-    file: import.meta.resolve("@preact/signals-core"),
+    file: () => import.meta.resolve("@preact/signals-core"),
     path: "/console/lib/signals-core.js",
   },
 ] as const;
@@ -70,16 +71,16 @@ const javascript = "text/javascript; charset=utf-8";
 
 /** The parts of the page: `/` and the files that are listed here. No other file is served. */
 const parts = [
-  { path: "/console/icon.svg", file: ofPage("icon.svg"), type: "image/svg+xml" },
-  { path: "/console/style.css", file: ofPage("style.css"), type: "text/css; charset=utf-8" },
+  { path: "/console/icon.svg", file: () => ofPage("icon.svg"), type: "image/svg+xml" },
+  { path: "/console/style.css", file: () => ofPage("style.css"), type: "text/css; charset=utf-8" },
   ...scripts.map((name) => ({
     path: `/console/${name}.js`,
-    file: ofPage(`${name}.js`),
+    file: () => ofPage(`${name}.js`),
     type: javascript,
   })),
   ...libraries.map(({ file, path }) => ({
     path,
-    file: new URL(file),
+    file: () => new URL(file()),
     type: javascript,
   })),
 ];
@@ -139,10 +140,10 @@ export function consoleEndpoints(
       headers: headersWith(`'self' '${digestOfImportMap(text)}'`),
     };
   };
-  const part = async (file: URL, type: string): Promise<WireAnswer> => ({
+  const part = async (file: () => URL, type: string): Promise<WireAnswer> => ({
     status: 200,
     type,
-    body: await readFile(file, "utf8"),
+    body: await readFile(file(), "utf8"),
     headers: headersWith("'self'"),
   });
   return [
