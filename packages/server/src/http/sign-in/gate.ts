@@ -10,6 +10,7 @@ import type { Act, Actor } from "../../user/audit.ts";
 import type { People, SignedIn } from "../../sign-in/users.ts";
 import { mayDo, type PersonView } from "../../user/user.ts";
 import { paymentToldBy } from "../recording/answer-view.ts";
+import { isInterfacePath } from "../routes.ts";
 import type { WireAnswer } from "../../wire/answers/answer.ts";
 import type { Caller, KeyedEndpoint, OpenRequest } from "../../wire/endpoint.ts";
 import type { ErrorCode } from "../../wire/errors/refusal.ts";
@@ -46,8 +47,6 @@ export type EndByKey = (answer: WireAnswer) => Promise<WireAnswer>;
 const lookMs = 10 * minute;
 /** The oldest entries are dropped first; the next view is then recorded again. */
 const mostLooks = 10_000;
-
-export const auditPath = "/__cofre/audit";
 
 /** What the gate reads of an endpoint that takes a key. */
 export type GatedEndpoint = Pick<KeyedEndpoint, "path" | "permission" | "ofServer">;
@@ -144,8 +143,7 @@ export class PeopleGate {
     callerOf: () => Caller,
   ): Promise<EndByKey> | undefined {
     const need = permission(request);
-    if (need.kind !== "act" || (need.role !== "admin" && !path.startsWith("/__cofre/")))
-      return undefined;
+    if (need.kind !== "act" || (need.role !== "admin" && isInterfacePath(path))) return undefined;
     return this.#writeDownByKey(need, targetOf(path, request.params), account, callerOf().address);
   }
 
@@ -174,10 +172,14 @@ export class PeopleGate {
   }
 
   /**
-   * The admin who sends a request about users. Throws as `admit` does. Views of the audit log are
-   * recorded in it.
+   * The admin who sends a request about users. Throws as `admit` does. `isView`: the audit log
+   * records who has viewed what the request shows.
    */
-  async admin(path: string, caller: Caller): Promise<SignedIn> {
+  async admin(
+    path: string,
+    caller: Caller,
+    { isView = false }: { readonly isView?: boolean } = {},
+  ): Promise<SignedIn> {
     const signedIn = await signedInBy(this.#parts.people, caller);
     const { person } = signedIn;
     const by = { actor: actorOf(person), origin: caller.address, target: path };
@@ -190,7 +192,7 @@ export class PeopleGate {
       });
       throw peopleError("role");
     }
-    if (path === auditPath)
+    if (isView)
       await this.#seldom(signedIn, "viewed", {
         ...by,
         act: "viewed",

@@ -9,7 +9,7 @@ import type { WireAnswer } from "../../wire/answers/answer.ts";
 import type { Caller, PeopleEndpoint, PeopleRequest } from "../../wire/endpoint.ts";
 import { textOf, type TreeObject } from "../../wire/decode/tree.ts";
 import { browserCookieHeader, cookieHeader, withoutCookieHeader } from "./caller.ts";
-import { auditPath, fromOwnPage, type PeopleGate, sessionHeaders, signedInBy } from "./gate.ts";
+import { fromOwnPage, type PeopleGate, sessionHeaders, signedInBy } from "./gate.ts";
 import { answeringPeople, invalid, peopleError } from "./people-errors.ts";
 import { qrCode } from "./qr-code.ts";
 
@@ -140,6 +140,7 @@ async function password(
   return answer({}, ...sessionHeaders(signedIn, clock));
 }
 
+const auditPath = "/__cofre/audit";
 const peoplePath = "/__cofre/users";
 
 async function peopleList(
@@ -181,7 +182,7 @@ async function audit(
   { people, gate, clock }: PeopleDeps,
   { params, caller }: PeopleRequest,
 ): Promise<WireAnswer> {
-  const headers = sessionHeaders(await gate.admin(auditPath, caller), clock);
+  const headers = sessionHeaders(await gate.admin(auditPath, caller, { isView: true }), clock);
   if (params["verify"] !== undefined) {
     const { entries, firstBad, head } = await people.verifyAudit();
     return answer(
