@@ -15,13 +15,13 @@ export const plantedDeliveryBugs: readonly PlantedBug[] = [
   {
     name: "a delivery is written down as made before it is sent",
     file: dispatcher,
-    find: `    const { outcome, tookMs } = await this.#courier.send(message, target, plan?.breakSignature === true, signal);`,
-    replace: `    await this.#book.write(allAs(message, { ...first, attempts: first.attempts + 1, state: "delivered" }));
-    const { outcome, tookMs } = await this.#courier.send(message, target, plan?.breakSignature === true, signal);`,
+    find: `    const { outcome, tookMs } = await this.#sender.send(message, target, plan?.breakSignature === true, signal);`,
+    replace: `    await this.#recorder.write(withOutcomeOfFirst(message, { ...first, attempts: first.attempts + 1, state: "delivered" }));
+    const { outcome, tookMs } = await this.#sender.send(message, target, plan?.breakSignature === true, signal);`,
   },
   {
     name: "a message that is sent again has another id",
-    file: "delivery/courier.ts",
+    file: "delivery/message-sender.ts",
     find: `const id = messageId(this.#installation, {`,
     replace: `const id = messageId(this.#installation + message[0].attempts, {`,
   },
@@ -52,8 +52,8 @@ export const plantedDeliveryBugs: readonly PlantedBug[] = [
   {
     name: "what waits for an endpoint that is switched off is given up",
     file: delivery,
-    find: `    return { next: { ...tried, attempts: delivery.attempts, dueAt: now }, verdict: "gone", restUntil: undefined };`,
-    replace: `    return { next: { ...tried, state: "failed" }, verdict: "gone", restUntil: undefined };`,
+    find: `    return { next: { ...attempted, attempts: delivery.attempts, dueAt: now }, verdict: "gone", notBefore: undefined };`,
+    replace: `    return { next: { ...attempted, state: "failed" }, verdict: "gone", notBefore: undefined };`,
   },
   {
     name: "a notification is written down although its change is stale",
@@ -76,13 +76,13 @@ export const plantedDeliveryBugs: readonly PlantedBug[] = [
   {
     name: "a message is begun again from a read that was on its way when it ended",
     file: dispatcher,
-    find: `    const busy = new Set(lane.underWay);`,
-    replace: `    const busy = lane.underWay;`,
+    find: `    const busy = new Set(queue.inFlight);`,
+    replace: `    const busy = queue.inFlight;`,
   },
   {
     name: "a delivery that is due later is never looked at again",
     file: dispatcher,
-    find: `      void this.#nextRound().then(() => this.#poll(this.#parts.pollMs ?? usualPollMs));`,
+    find: `      void this.#nextRound().then(() => this.#poll(this.#parts.pollMs ?? defaultPollMs));`,
     replace: `      void this.#nextRound();`,
   },
 ];

@@ -45,9 +45,9 @@ export const plantedServerBugs: readonly PlantedBug[] = [
   },
   {
     name: "messages' ids come again for something else when a store was put back",
-    file: "delivery/courier.ts",
-    find: `    return present === 0 ? installation`,
-    replace: `    return present >= 0 ? installation`,
+    file: "delivery/message-sender.ts",
+    find: `    return current === 0 ? installation`,
+    replace: `    return current >= 0 ? installation`,
   },
   {
     name: "a server whose clock is off keeps its slots",

@@ -15,9 +15,9 @@ import { NamedRequests } from "./operations/named-requests.ts";
 import { notificationAccounts } from "./operations/notification-accounts.ts";
 import { Runner } from "./operations/runner.ts";
 import { type DeliveryAttempt, Dispatcher } from "./delivery/dispatcher.ts";
-import { gatheringOf, targetsOf } from "./notification/endpoint.ts";
+import { batchingTargets, targetsOf } from "./notification/endpoint.ts";
 import type { Delivery } from "./notification/events.ts";
-import { FirstAttempts } from "./delivery/first-attempts.ts";
+import { FirstAttemptWaits } from "./delivery/first-attempt-waits.ts";
 import type { Sender } from "./delivery/sender.ts";
 import type { Signable, SignedHeaders } from "./delivery/signature.ts";
 import type { Payment } from "./payment/payment.ts";
@@ -132,13 +132,13 @@ export function createPaymentService(parts: PaymentServiceParts): PaymentService
     clock,
     parts.macs === undefined ? undefined : { macs: parts.macs, refused },
   );
-  const firstAttempts = new FirstAttempts(scheduler);
+  const firstAttempts = new FirstAttemptWaits(scheduler);
   const reads = new JobReads(clock, (failure) =>
     log.write({ event: "job_read_failed", ...failure }),
   );
   const dispatcher = new Dispatcher({
     reads: reads.of("notifications"),
-    ended: (delivery) => firstAttempts.ended(delivery),
+    onAttemptEnd: (delivery) => firstAttempts.attemptEnded(delivery),
     store,
     // The runner, created below, notifies the dispatcher.
     accounts: notificationAccounts(accounts, { run: (...call) => runner.run(...call) }),
@@ -168,7 +168,7 @@ export function createPaymentService(parts: PaymentServiceParts): PaymentService
         merchantId,
         paymentId: undefined,
       }),
-    attempted: (attempt) => recording?.attempted(attempt, clock.now()),
+    onAttempt: (attempt) => recording?.attempted(attempt, clock.now()),
   });
   const cvvCache = new CvvCache(parts.secretRandom);
   const runner = new Runner({
@@ -184,13 +184,13 @@ export function createPaymentService(parts: PaymentServiceParts): PaymentService
     ...(parts.epoch === undefined ? {} : { epoch: parts.epoch }),
     alarm: (alarm) => log.write({ event: "alarm", ...alarm }),
     deliverTo: ({ settings }, { order }) => targetsOf(endpointsOf(settings), order.notificationUrl),
-    gatherFor: ({ settings }, deliverTo) => gatheringOf(endpointsOf(settings), deliverTo),
+    gatherFor: ({ settings }, deliverTo) => batchingTargets(endpointsOf(settings), deliverTo),
     told: ({ settings }, change) => {
       if (change.at > clock.now() + clockToleranceMs) parts.onFutureTimestamp?.(change.merchantId);
       dispatcher.nudge(change.merchantId, change.deliverTo);
       // This process does not see the end of deliveries that another process sends.
       return dispatcher.sendsFor(change.merchantId)
-        ? firstAttempts.of(change, settings.notificationChaos)
+        ? firstAttempts.waitFor(change, settings.notificationChaos)
         : undefined;
     },
     committed: (payment) => recording?.committed(payment, clock.now()),

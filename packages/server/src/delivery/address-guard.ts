@@ -119,7 +119,7 @@ export function refusalOf(
   if (!ipaddr.isValid(address) || /^::\d+\./.test(address)) return "address";
   // An IPv4 address in IPv6 notation is treated as the IPv4 address.
   const parsed = ipaddr.process(address);
-  if (!neverReached.has(parsed.range()) && !insides.has(parsed.toString())) {
+  if (!neverReached.has(parsed.range()) && !cloudInternals.has(parsed.toString())) {
     if (policy.allowedNetworks.some((network) => isWithin(parsed, network))) return undefined;
   }
   if (!isPublic(parsed)) return "address";
@@ -136,7 +136,7 @@ const globalUnicast = ipaddr.parseCIDR("2000::/3");
  * Internal addresses of clouds outside link-local networks: the host agent of Azure, the metadata
  * service of AWS.
  */
-const insides = new Set(["168.63.129.16", "fd00:ec2::254"]);
+const cloudInternals = new Set(["168.63.129.16", "fd00:ec2::254"]);
 /**
  * An allowed network may contain such addresses, but none of them is a receiver: 169.254.169.254
  * returns a machine's credentials.
@@ -149,7 +149,7 @@ const neverReached: ReadonlySet<string> = new Set([
 ]);
 
 function isPublic(address: Address): boolean {
-  if (address.range() !== "unicast" || insides.has(address.toString())) return false;
+  if (address.range() !== "unicast" || cloudInternals.has(address.toString())) return false;
   return address.kind() === "ipv4" || address.match(globalUnicast);
 }
 

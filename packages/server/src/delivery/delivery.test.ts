@@ -43,13 +43,13 @@ describe("an attempt at a delivery", () => {
           dueAt: now,
         }),
         verdict: "delivered",
-        restUntil: undefined,
+        notBefore: undefined,
       });
     }
   });
 
   test("is made again after any other answer, and after none", () => {
-    const again = { verdict: "retry", restUntil: undefined };
+    const again = { verdict: "retry", notBefore: undefined };
     for (const status of [199, 300, 302, 400, 404, 409, 411, 500, 503]) {
       const next = deliveryOf({
         version: 5,
@@ -65,8 +65,8 @@ describe("an attempt at a delivery", () => {
 
   test("leaves the receiver the rest that it asks for, and never less than the schedule's", () => {
     const rests = (retryAfter: string) => {
-      const { next, verdict, restUntil } = decide(answered(503, retryAfter));
-      return [verdict, next.dueAt - now, restUntil === undefined ? undefined : restUntil - now];
+      const { next, verdict, notBefore } = decide(answered(503, retryAfter));
+      return [verdict, next.dueAt - now, notBefore === undefined ? undefined : notBefore - now];
     };
     assert.deepEqual(rests("60"), ["retry", 30 * minute, 60 * second]);
     assert.deepEqual(rests("1800"), ["retry", 30 * minute, 30 * minute]);
@@ -80,7 +80,7 @@ describe("an attempt at a delivery", () => {
       [last.verdict, last.next.state, last.next.attempts, last.next.dueAt],
       ["failed", "failed", maximumAttempts, now],
     );
-    assert.equal(last.restUntil, laterBy(now, 60 * second));
+    assert.equal(last.notBefore, laterBy(now, 60 * second));
     assert.equal(decide(answered(500), { attempts: maximumAttempts - 2 }).verdict, "retry");
   });
 
@@ -88,7 +88,7 @@ describe("an attempt at a delivery", () => {
     assert.deepEqual(decide(answered(410)), {
       next: deliveryOf({ version: 5, outcome: "410", dueAt: now }),
       verdict: "gone",
-      restUntil: undefined,
+      notBefore: undefined,
     });
     const endpoint = urlEndpoint("https://order.example/17");
     assert.deepEqual(decide(answered(410), { endpoint }), {
@@ -101,7 +101,7 @@ describe("an attempt at a delivery", () => {
         endpoint,
       }),
       verdict: "failed",
-      restUntil: undefined,
+      notBefore: undefined,
     });
   });
 });

@@ -7,14 +7,14 @@ import type { Delivery } from "../notification/events.ts";
 import type { SendOutcome } from "./sender.ts";
 
 /** 410 Gone: the receiver is permanently removed. */
-const gone = 410;
+const goneStatus = 410;
 
-export interface Decided {
+export interface DeliveryDecision {
   readonly next: Delivery;
   /** `gone`: the endpoint must be disabled; its deliveries are kept. */
   readonly verdict: "delivered" | "retry" | "failed" | "gone";
   /** The receiver wants no messages before this time. */
-  readonly restUntil: Instant | undefined;
+  readonly notBefore: Instant | undefined;
 }
 
 /** The next version of a delivery after an attempt at `now`. */
@@ -23,41 +23,45 @@ export function decideDelivery(
   outcome: SendOutcome,
   now: Instant,
   random: Random,
-): Decided {
+): DeliveryDecision {
   const attempts = delivery.attempts + 1;
-  const tried: Delivery = {
+  const attempted: Delivery = {
     ...delivery,
     version: delivery.version + 1,
     attempts,
-    outcome: wordOf(outcome),
+    outcome: outcomeText(outcome),
   };
   if (outcome.kind === "answered" && outcome.status >= 200 && outcome.status <= 299) {
     return {
-      next: { ...tried, state: "delivered", dueAt: now },
+      next: { ...attempted, state: "delivered", dueAt: now },
       verdict: "delivered",
-      restUntil: undefined,
+      notBefore: undefined,
     };
   }
-  if (outcome.kind === "answered" && outcome.status === gone) {
+  if (outcome.kind === "answered" && outcome.status === goneStatus) {
     // A payment's own address cannot be disabled: its deliveries can be replayed.
     if (isUrlEndpoint(delivery.endpoint))
       return {
-        next: { ...tried, state: "failed", dueAt: now },
+        next: { ...attempted, state: "failed", dueAt: now },
         verdict: "failed",
-        restUntil: undefined,
+        notBefore: undefined,
       };
     return {
-      next: { ...tried, attempts: delivery.attempts, dueAt: now },
+      next: { ...attempted, attempts: delivery.attempts, dueAt: now },
       verdict: "gone",
-      restUntil: undefined,
+      notBefore: undefined,
     };
   }
-  const restUntil = outcome.kind === "answered" ? retryAfter(outcome.retryAfter, now) : undefined;
+  const notBefore = outcome.kind === "answered" ? retryAfter(outcome.retryAfter, now) : undefined;
   const again = nextAttemptAt(attempts, now, random);
   if (again === undefined)
-    return { next: { ...tried, state: "failed", dueAt: now }, verdict: "failed", restUntil };
-  const dueAt = restUntil !== undefined && restUntil > again ? restUntil : again;
-  return { next: { ...tried, dueAt }, verdict: "retry", restUntil };
+    return {
+      next: { ...attempted, state: "failed", dueAt: now },
+      verdict: "failed",
+      notBefore,
+    };
+  const dueAt = notBefore !== undefined && notBefore > again ? notBefore : again;
+  return { next: { ...attempted, dueAt }, verdict: "retry", notBefore };
 }
 
 /** Ends a delivery without another attempt: its endpoint was removed. */
@@ -72,10 +76,10 @@ export function decideRemoved(delivery: Delivery, now: Instant): Delivery {
 }
 
 /** A delivery that is undelivered for longer than this after its request is over. */
-const keptMs = 30 * day;
+const retentionMs = 30 * day;
 
 export function isExpired({ askedAt }: Delivery, now: Instant): boolean {
-  return now - askedAt > keptMs;
+  return now - askedAt > retentionMs;
 }
 
 /** Ends a delivery without another attempt: it has waited too long. */
@@ -90,7 +94,7 @@ export function decideExpired(delivery: Delivery, now: Instant): Delivery {
 }
 
 /** The outcome of the last attempt: the status, or the reason that there was none. */
-function wordOf(outcome: SendOutcome): string {
+function outcomeText(outcome: SendOutcome): string {
   return outcome.kind === "answered" ? String(outcome.status) : `${outcome.kind}_${outcome.cause}`;
 }
 

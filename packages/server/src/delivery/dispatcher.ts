@@ -10,9 +10,9 @@ import type { SlotAssignment, SlotLease } from "../kernel/slot-assignment.ts";
 import { slotOf } from "../kernel/slot.ts";
 import { type DueMerchant, type DueQueue, type Store, StoreError } from "../stores/store.ts";
 import { chaosPlan } from "../notification/chaos.ts";
-import { Courier, type CourierParts } from "./courier.ts";
+import { MessageSender, type MessageSenderParts } from "./message-sender.ts";
 import { decideDelivery, decideExpired, decideRemoved, isExpired } from "./delivery.ts";
-import { DeliveryBook } from "./delivery-book.ts";
+import { DeliveryRecorder } from "./delivery-recorder.ts";
 import {
   isUrlEndpoint,
   type NotificationSettings,
@@ -30,12 +30,12 @@ import {
   openMessage,
   type QueueKey,
 } from "../notification/events.ts";
-import { allAs, eachOf, gathered, type Message } from "../notification/message.ts";
-import { type QueueLane, QueueLanes } from "./queue-lanes.ts";
-import { type Answered, type Passage, ReceiverLimit } from "./receiver-limit.ts";
+import { withOutcomeOfFirst, mapMessage, batched, type Message } from "../notification/message.ts";
+import { type DeliveryQueue, DeliveryQueues } from "./delivery-queues.ts";
+import { type AttemptResult, type Permit, ReceiverLimit } from "./receiver-limit.ts";
 import type { SendOutcome } from "./sender.ts";
-import { Shares } from "./shares.ts";
-import { Turns } from "./turns.ts";
+import { FairLimiter } from "./fair-limiter.ts";
+import { RoundRobin } from "./round-robin.ts";
 
 /** Port: the notification settings of accounts. */
 export interface NotificationAccounts {
@@ -43,11 +43,11 @@ export interface NotificationAccounts {
   settingsOf(
     merchantId: MerchantId,
   ): Promise<(NotificationSettings & { readonly accountVersion?: number }) | undefined>;
-  /** Records in the account that this endpoint answered 410 (endpoint.ts, switchedOff). */
-  switchOff(merchantId: MerchantId, endpoint: EndpointId, at: Instant): Promise<void>;
+  /** Records in the account that this endpoint answered 410 (endpoint.ts, withEndpointGone). */
+  disable(merchantId: MerchantId, endpoint: EndpointId, at: Instant): Promise<void>;
 }
 
-export interface DispatcherParts extends CourierParts {
+export interface DispatcherParts extends MessageSenderParts {
   readonly store: Pick<
     Store,
     | "merchantsDue"
@@ -70,9 +70,9 @@ export interface DispatcherParts extends CourierParts {
   /** Called with every attempt, and when a circuit opens. Never throws. */
   readonly report: (event: DeliveryEvent) => void;
   /** Called with every attempt after its result was stored. Never throws. */
-  readonly attempted?: (attempt: DeliveryAttempt) => void;
+  readonly onAttempt?: (attempt: DeliveryAttempt) => void;
   /** Called when an attempt at this delivery has ended or was postponed. Never throws. */
-  readonly ended?: (delivery: Delivery) => void;
+  readonly onAttemptEnd?: (delivery: Delivery) => void;
   /**
    * Called for unexpected errors, with the property that did not hold or the error's class name.
    * Never throws.
@@ -107,11 +107,11 @@ export interface DeliveryAttempt {
   readonly delivery: Delivery;
 }
 
-const usualPollMs = second;
+const defaultPollMs = second;
 /** Notifications within this time are processed together. */
 const nudgeMs = 2;
-/** Maximum messages under way, and maximum queues read ahead, over all merchants. */
-const places = 256;
+/** Maximum messages in flight, and maximum queues read ahead, over all merchants. */
+const maxInFlight = 256;
 const merchantsPerRead = 64;
 const queuesPerRead = 32;
 /** Per merchant and round; the next round continues after them. */
@@ -125,26 +125,26 @@ const parkedMs = day;
  */
 const endingReads = 32;
 /**
- * Maximum number of merchants in `#nextQueues` and in `#resting`. The queues of others are read
+ * Maximum number of merchants in `#nextQueues` and in `#blocked`. The queues of others are read
  * from the first again.
  */
-const mostContinued = 4_096;
+const maxContinued = 4_096;
 /** Maximum number of queues that wait for one nudge; the next poll finds the others. */
-const mostNudged = 1_000;
+const maxNudged = 1_000;
 /**
  * Maximum number of answered messages of one queue whose result is not stored yet: all would be
  * sent again after a crash.
  */
-const mostUnwritten = 32;
+const maxUnwritten = 32;
 /**
  * A message that is not full waits this long for one that is under way before it is checked again.
  */
-const gatherMs = 50;
+const batchWaitMs = 50;
 /**
  * The longest such wait: a receiver that hangs must not delay messages that it could receive in
  * parallel.
  */
-const longestGatherMs = second;
+const maxBatchWaitMs = second;
 
 /**
  * Delivers committed notifications. Owns one timer, a bounded number of attempts under way, and
@@ -154,18 +154,18 @@ const longestGatherMs = second;
  */
 export class Dispatcher {
   readonly #parts: DispatcherParts;
-  readonly #lanes = new QueueLanes();
-  readonly #turns = new Turns();
-  readonly #places = new Shares(places);
-  /** Places of lanes that hold deliveries or read them. */
-  readonly #lookAhead = new Shares(places);
+  readonly #queues = new DeliveryQueues();
+  readonly #roundRobin = new RoundRobin();
+  readonly #attempts = new FairLimiter(maxInFlight);
+  /** Limits the queues that hold deliveries or read them. */
+  readonly #readAhead = new FairLimiter(maxInFlight);
   /** By merchant and origin: receivers with messages under way, or recently used ones. */
   readonly #limits = new BoundedMap<string, ReceiverLimit>(
-    mostLimits,
-    ({ underWay }) => underWay === 0,
+    maxLimits,
+    ({ inFlight }) => inFlight === 0,
   );
-  readonly #courier: Courier;
-  readonly #book: DeliveryBook;
+  readonly #sender: MessageSender;
+  readonly #recorder: DeliveryRecorder;
   readonly #tasks = new Set<Promise<void>>();
   readonly #stopping = new AbortController();
   /** By merchant and queue. */
@@ -180,24 +180,24 @@ export class Dispatcher {
   /** Merchants with more due queues than one round reads. */
   readonly #nextQueues = new Map<MerchantId, DueQueue>();
   /** Reads since the last poll whose deliveries all ended without an attempt. */
-  readonly #ended = new Map<MerchantId, number>();
+  readonly #readsWithoutAttempt = new Map<MerchantId, number>();
   /** Stopped until the next poll, because their merchant has reached `endingReads`. */
-  readonly #paused = new Set<QueueLane>();
+  readonly #paused = new Set<DeliveryQueue>();
   /**
    * Merchants whose due queues the last poll could not begin, because all their circuits are open:
    * only polls consider them again.
    */
-  readonly #resting = new Set<MerchantId>();
+  readonly #blocked = new Set<MerchantId>();
   /** The last round did not read everything that was due. */
   #isCutShort = false;
 
   constructor(parts: DispatcherParts) {
     this.#parts = parts;
-    this.#courier = new Courier(parts);
+    this.#sender = new MessageSender(parts);
     const { store } = parts;
     const deliveriesOfMessage: typeof store.deliveriesOfMessage = (...of) =>
       this.#read("deliveriesOfMessage", store.deliveriesOfMessage(...of));
-    this.#book = new DeliveryBook(
+    this.#recorder = new DeliveryRecorder(
       { deliveriesOfMessage, commit: (change) => store.commit(change) },
       parts.clock,
     );
@@ -216,7 +216,7 @@ export class Dispatcher {
   nudge(merchantId?: MerchantId, endpoints: readonly EndpointId[] = []): void {
     if (this.#stopping.signal.aborted) return;
     if (merchantId === undefined) {
-      this.#resting.clear();
+      this.#blocked.clear();
       void this.#nextRound();
       return;
     }
@@ -224,12 +224,12 @@ export class Dispatcher {
     if (endpoints.length === 0) this.#nudgedMerchants.add(merchantId);
     for (const endpoint of endpoints) {
       const queue = queueOf(endpoint);
-      if (this.#nudged.size < mostNudged)
+      if (this.#nudged.size < maxNudged)
         this.#nudged.set(`${merchantId} ${queue}`, { merchantId, queue });
     }
     this.#cancelNudge ??= this.#parts.scheduler.after(nudgeMs, () => {
       this.#cancelNudge = undefined;
-      this.#run(this.#fillNudged());
+      this.#run(this.#readNudged());
     });
   }
 
@@ -238,10 +238,10 @@ export class Dispatcher {
    * more.
    */
   async runDue(): Promise<void> {
-    this.#lanes.tidy();
+    this.#queues.tidy();
     do {
-      this.#endAgain();
-      this.#resting.clear();
+      this.#resumePaused();
+      this.#blocked.clear();
       this.#nextMerchant = undefined;
       this.#nextQueues.clear();
       await this.#nextRound(Number.POSITIVE_INFINITY);
@@ -250,8 +250,8 @@ export class Dispatcher {
   }
 
   /** The first moment after `now` at which an open circuit allows a trial. */
-  restsUntil(now: Instant): Instant | undefined {
-    return this.#lanes.restsUntil(now);
+  circuitOpenUntil(now: Instant): Instant | undefined {
+    return this.#queues.circuitOpenUntil(now);
   }
 
   /** Whether this process currently sends this merchant's notifications. */
@@ -271,10 +271,10 @@ export class Dispatcher {
   #poll(afterMs: number): void {
     if (this.#stopping.signal.aborted) return;
     this.#cancelPoll = this.#parts.scheduler.after(afterMs, () => {
-      this.#lanes.tidy();
-      this.#endAgain();
-      this.#resting.clear();
-      void this.#nextRound().then(() => this.#poll(this.#parts.pollMs ?? usualPollMs));
+      this.#queues.tidy();
+      this.#resumePaused();
+      this.#blocked.clear();
+      void this.#nextRound().then(() => this.#poll(this.#parts.pollMs ?? defaultPollMs));
     });
   }
 
@@ -282,10 +282,10 @@ export class Dispatcher {
    * Resolves after a round that begins after this call. Callers before its beginning share it.
    * `mostQueues`: per merchant.
    */
-  #nextRound(mostQueues = queuesPerRound): Promise<void> {
+  #nextRound(maxQueues = queuesPerRound): Promise<void> {
     this.#queuedRound ??= this.#rounds = this.#rounds.then(() => {
       this.#queuedRound = undefined;
-      return this.#round(mostQueues);
+      return this.#round(maxQueues);
     });
     return this.#queuedRound;
   }
@@ -297,21 +297,21 @@ export class Dispatcher {
   }
 
   /** Processes the nudged queues and merchants. Never rejects. */
-  async #fillNudged(): Promise<void> {
+  async #readNudged(): Promise<void> {
     const keys = Array.from(this.#nudged.values());
     const merchants = Array.from(this.#nudgedMerchants);
     this.#nudged.clear();
     this.#nudgedMerchants.clear();
-    await this.#fillAll(keys);
-    for (const merchantId of merchants) await this.#fillMerchant(merchantId, queuesPerRound);
-    this.#pump();
+    await this.#readQueues(keys);
+    for (const merchantId of merchants) await this.#readMerchant(merchantId, queuesPerRound);
+    this.#startAttempts();
   }
 
   /**
    * Begins what is due, as far as there is room; attempts that end make room for the rest.
    * Continues where the last round ended.
    */
-  async #round(mostQueues: number): Promise<void> {
+  async #round(maxQueues: number): Promise<void> {
     try {
       const slots = new Set(this.#parts.slotAssignment.leases().keys());
       if (slots.size === 0) return;
@@ -324,32 +324,32 @@ export class Dispatcher {
         );
         this.#nextMerchant = due.length === merchantsPerRead ? due.at(-1) : undefined;
         for (const { merchantId } of due) {
-          if (this.#resting.has(merchantId)) continue;
-          await this.#fillMerchant(merchantId, mostQueues);
-          if (this.#isResting(merchantId)) this.#resting.add(merchantId);
-          this.#pump();
+          if (this.#blocked.has(merchantId)) continue;
+          await this.#readMerchant(merchantId, maxQueues);
+          if (this.#isBlocked(merchantId)) this.#blocked.add(merchantId);
+          this.#startAttempts();
         }
       } while (
         this.#nextMerchant !== undefined &&
-        this.#lookAhead.taken < places / 2 &&
+        this.#readAhead.used < maxInFlight / 2 &&
         !this.#stopping.signal.aborted
       );
       if (this.#nextMerchant !== undefined) this.#isCutShort = true;
-      for (const lane of this.#lanes.catchingUp()) await this.#fill(lane);
-      this.#pump();
+      for (const queue of this.#queues.catchingUp()) await this.#readDue(queue);
+      this.#startAttempts();
     } catch {
       // The next poll reads again.
     }
   }
 
   /** Whether the merchant has nothing read ahead, nothing under way, and no more queues to read. */
-  #isResting(merchantId: MerchantId): boolean {
-    const inHand = this.#lookAhead.takenBy(merchantId) + this.#places.takenBy(merchantId);
+  #isBlocked(merchantId: MerchantId): boolean {
+    const active = this.#readAhead.usedBy(merchantId) + this.#attempts.usedBy(merchantId);
     return (
-      inHand === 0 &&
-      this.#lookAhead.isFree(merchantId) &&
+      active === 0 &&
+      this.#readAhead.hasRoom(merchantId) &&
       !this.#nextQueues.has(merchantId) &&
-      this.#resting.size < mostContinued
+      this.#blocked.size < maxContinued
     );
   }
 
@@ -358,9 +358,9 @@ export class Dispatcher {
   }
 
   /** Never rejects: a failed read for one merchant must not prevent those of the next merchants. */
-  async #fillMerchant(merchantId: MerchantId, mostQueues: number): Promise<void> {
+  async #readMerchant(merchantId: MerchantId, maxQueues: number): Promise<void> {
     try {
-      await this.#fillQueuesOf(merchantId, mostQueues);
+      await this.#readQueuesOf(merchantId, maxQueues);
     } catch {
       // The next poll reads again.
     }
@@ -369,15 +369,15 @@ export class Dispatcher {
   /**
    * Reads ahead in the merchant's due queues, within its share. Rejects as reads of the store do.
    */
-  async #fillQueuesOf(merchantId: MerchantId, mostQueues: number): Promise<void> {
+  async #readQueuesOf(merchantId: MerchantId, maxQueues: number): Promise<void> {
     const { store, clock } = this.#parts;
     let after = this.#nextQueues.get(merchantId);
     this.#nextQueues.delete(merchantId);
     for (let seen = 0; !this.#stopping.signal.aborted;) {
-      const isFull = !this.#lookAhead.isFree(merchantId);
+      const isFull = !this.#readAhead.hasRoom(merchantId);
       this.#isCutShort ||= isFull;
-      if (isFull || seen >= mostQueues) {
-        if (after !== undefined && this.#nextQueues.size < mostContinued)
+      if (isFull || seen >= maxQueues) {
+        if (after !== undefined && this.#nextQueues.size < maxContinued)
           this.#nextQueues.set(merchantId, after);
         return;
       }
@@ -385,7 +385,7 @@ export class Dispatcher {
         "queuesDue",
         store.queuesDue(merchantId, clock.now(), after, queuesPerRead),
       );
-      await this.#fillAll(due.map(({ queue }) => ({ merchantId, queue })));
+      await this.#readQueues(due.map(({ queue }) => ({ merchantId, queue })));
       seen += due.length;
       after = due.at(-1);
       if (due.length < queuesPerRead) return;
@@ -393,109 +393,119 @@ export class Dispatcher {
   }
 
   /** Never rejects. */
-  async #fillAll(keys: readonly QueueKey[]): Promise<void> {
-    const fill = async (key: QueueKey): Promise<void> => {
-      await this.#fill(this.#lanes.of(key));
-      this.#pump();
+  async #readQueues(keys: readonly QueueKey[]): Promise<void> {
+    const readQueue = async (key: QueueKey): Promise<void> => {
+      await this.#readDue(this.#queues.of(key));
+      this.#startAttempts();
     };
-    if (this.#isInOrder) for (const key of keys) await fill(key);
-    else await Promise.all(keys.map(fill));
+    if (this.#isInOrder) for (const key of keys) await readQueue(key);
+    else await Promise.all(keys.map(readQueue));
   }
 
   /**
    * Reads the deliveries that may be tried next, if all earlier ones have begun and the receiver
    * may be called. Never rejects.
    */
-  async #fill(lane: QueueLane): Promise<void> {
-    if (lane.reading) lane.readAgain = true;
-    if (lane.queue.length > 0 || lane.reading || lane.stuck || this.#stopping.signal.aborted)
+  async #readDue(queue: DeliveryQueue): Promise<void> {
+    if (queue.reading) queue.readAgain = true;
+    if (
+      queue.deliveries.length > 0 ||
+      queue.reading ||
+      queue.isPaused ||
+      this.#stopping.signal.aborted
+    )
       return;
-    if (this.#isGathering(lane) || !this.#isAsked(lane)) return;
+    if (this.#isBatching(queue) || !this.#mayCall(queue)) return;
     // Answered deliveries that are not stored yet would be read again. They will be stored soon,
     // which calls this again.
-    if (lane.underWay.size > lane.sending && lane.sending * 2 >= this.#limitOf(lane).most) return;
-    if (!this.#lookAhead.isFree(lane.key.merchantId)) {
+    if (queue.inFlight.size > queue.sending && queue.sending * 2 >= this.#limitOf(queue).max)
+      return;
+    if (!this.#readAhead.hasRoom(queue.key.merchantId)) {
       this.#isCutShort = true;
       return;
     }
-    lane.lease = this.#slotLeaseOf(lane.key.merchantId);
-    if (lane.lease === undefined) return this.#leave(lane);
-    lane.reading = true;
-    lane.readAgain = false;
-    this.#lookAhead.take(lane.key.merchantId);
-    const fresh = await this.#readLane(lane);
-    lane.reading = false;
-    if (fresh.length > 0) this.#load(lane, fresh);
-    else this.#lookAhead.giveBack(lane.key.merchantId);
-    if (!lane.readAgain) return;
+    queue.lease = this.#slotLeaseOf(queue.key.merchantId);
+    if (queue.lease === undefined) return this.#releaseQueue(queue);
+    queue.reading = true;
+    queue.readAgain = false;
+    this.#readAhead.acquire(queue.key.merchantId);
+    const fresh = await this.#readDeliveries(queue);
+    queue.reading = false;
+    if (fresh.length > 0) this.#load(queue, fresh);
+    else this.#readAhead.release(queue.key.merchantId);
+    if (!queue.readAgain) return;
     // As a separate task: deliveries of one queue that end without an attempt must not delay the
     // next merchant in the round.
-    if (this.#isInOrder) await this.#fill(lane);
-    else this.#run(this.#fill(lane).then(() => this.#pump()));
+    if (this.#isInOrder) await this.#readDue(queue);
+    else this.#run(this.#readDue(queue).then(() => this.#startAttempts()));
   }
 
-  /** The lane already has a place of the look-ahead. */
-  #load(lane: QueueLane, deliveries: readonly Delivery[]): void {
-    lane.queue = deliveries;
-    this.#turns.add(lane, originOf(lane));
+  /** The queue is already counted by `#readAhead`. */
+  #load(queue: DeliveryQueue, deliveries: readonly Delivery[]): void {
+    queue.deliveries = deliveries;
+    this.#roundRobin.add(queue, originOf(queue));
   }
 
   /** Drops the deliveries that were read: they are still due and are read again later. */
-  #unload(lane: QueueLane): void {
-    if (lane.queue.length === 0) return;
-    lane.queue = [];
-    this.#turns.remove(lane, originOf(lane));
-    this.#lookAhead.giveBack(lane.key.merchantId);
+  #unload(queue: DeliveryQueue): void {
+    if (queue.deliveries.length === 0) return;
+    queue.deliveries = [];
+    this.#roundRobin.remove(queue, originOf(queue));
+    this.#readAhead.release(queue.key.merchantId);
   }
 
   /** The deliveries that may be tried now. Never rejects. */
-  async #readLane(lane: QueueLane): Promise<readonly Delivery[]> {
+  async #readDeliveries(queue: DeliveryQueue): Promise<readonly Delivery[]> {
     const { store, clock, accounts } = this.#parts;
-    const { merchantId, queue } = lane.key;
+    const { merchantId, queue: queueId } = queue.key;
     try {
       const settings = await this.#read("accountById", accounts.settingsOf(merchantId));
-      lane.settings = settings;
-      const isOfUrls = isUrlEndpoint(queue);
+      queue.settings = settings;
+      const isOfUrls = isUrlEndpoint(queueId);
       const configured = isOfUrls
         ? undefined
-        : lane.settings?.endpoints.find(({ id }) => id === queue);
-      lane.target = configured === undefined ? undefined : targetOf(configured, clock.now());
-      if (configured !== undefined && lane.target === undefined) {
-        await this.#leaveOff(lane, settings?.accountVersion);
+        : queue.settings?.endpoints.find(({ id }) => id === queueId);
+      queue.target = configured === undefined ? undefined : targetOf(configured, clock.now());
+      if (configured !== undefined && queue.target === undefined) {
+        await this.#parkDisabled(queue, settings?.accountVersion);
         return [];
       }
       // Deliveries that end during the read may still be due in its result.
-      const busy = new Set(lane.underWay);
-      const horizon = lane.catchingUp ? endOfTime : clock.now();
-      const most = Math.max(deliveriesPerRead, lane.target?.hashesPerCall ?? 1);
+      const busy = new Set(queue.inFlight);
+      const horizon = queue.catchingUp ? endOfTime : clock.now();
+      const limit = Math.max(deliveriesPerRead, queue.target?.hashesPerCall ?? 1);
       const due = await this.#read(
         "deliveriesDue",
-        store.deliveriesDue(lane.key, horizon, most + busy.size),
+        store.deliveriesDue(queue.key, horizon, limit + busy.size),
       );
-      if (due.length === 0) lane.catchingUp = false;
+      if (due.length === 0) queue.catchingUp = false;
       const fresh = due.filter((each) => !busy.has(messageNumber(each)) && !busy.has(each.number));
       if (!isOfUrls && configured === undefined) {
-        await this.#book.end(fresh, decideRemoved);
-        if (fresh.length > 0) this.#endMore(lane);
+        await this.#recorder.end(fresh, decideRemoved);
+        if (fresh.length > 0) this.#countReadWithoutAttempt(queue);
         return [];
       }
-      return await this.#withoutExpired(lane, fresh);
+      return await this.#withoutExpired(queue, fresh);
     } catch (error) {
-      this.#trouble(lane, error);
+      this.#handleFailure(queue, error);
     }
     return [];
   }
 
   /** Ends the expired deliveries and returns the others. */
-  async #withoutExpired(lane: QueueLane, fresh: readonly Delivery[]): Promise<readonly Delivery[]> {
+  async #withoutExpired(
+    queue: DeliveryQueue,
+    fresh: readonly Delivery[],
+  ): Promise<readonly Delivery[]> {
     const now = this.#parts.clock.now();
     const [left, expired] = [
       fresh.filter((each) => !isExpired(each, now)),
       fresh.filter((each) => isExpired(each, now)),
     ];
     if (expired.length === 0) return fresh;
-    for (const each of await this.#book.end(expired, decideExpired)) this.#report("failed", each);
-    if (left.length === 0) this.#endMore(lane);
+    for (const each of await this.#recorder.end(expired, decideExpired))
+      this.#report("failed", each);
+    if (left.length === 0) this.#countReadWithoutAttempt(queue);
     return left;
   }
 
@@ -503,19 +513,19 @@ export class Dispatcher {
    * Everything that was read ended without an attempt: the next deliveries are read now, or after
    * the next poll.
    */
-  #endMore(lane: QueueLane): void {
-    const { merchantId } = lane.key;
-    const count = (this.#ended.get(merchantId) ?? 0) + 1;
-    this.#ended.set(merchantId, count);
-    lane.readAgain = true;
+  #countReadWithoutAttempt(queue: DeliveryQueue): void {
+    const { merchantId } = queue.key;
+    const count = (this.#readsWithoutAttempt.get(merchantId) ?? 0) + 1;
+    this.#readsWithoutAttempt.set(merchantId, count);
+    queue.readAgain = true;
     if (count < endingReads) return;
-    lane.stuck = true;
-    this.#paused.add(lane);
+    queue.isPaused = true;
+    this.#paused.add(queue);
   }
 
-  #endAgain(): void {
-    this.#ended.clear();
-    for (const lane of this.#paused) lane.stuck = false;
+  #resumePaused(): void {
+    this.#readsWithoutAttempt.clear();
+    for (const queue of this.#paused) queue.isPaused = false;
     this.#paused.clear();
   }
 
@@ -523,16 +533,16 @@ export class Dispatcher {
    * The endpoint is disabled: its deliveries are kept for a while, and not read before the account
    * changes.
    */
-  async #leaveOff(lane: QueueLane, accountVersion: number | undefined): Promise<void> {
+  async #parkDisabled(queue: DeliveryQueue, accountVersion: number | undefined): Promise<void> {
     const { store, clock } = this.#parts;
     const now = clock.now();
     const due = await this.#read(
       "deliveriesDue",
-      store.deliveriesDue(lane.key, now, deliveriesPerRead),
+      store.deliveriesDue(queue.key, now, deliveriesPerRead),
     );
-    if (due.length > 0 && (await this.#withoutExpired(lane, due)).length === 0) return;
+    if (due.length > 0 && (await this.#withoutExpired(queue, due)).length === 0) return;
     if (accountVersion !== undefined)
-      await this.#book.park(lane.key, laterBy(now, parkedMs), accountVersion);
+      await this.#recorder.park(queue.key, laterBy(now, parkedMs), accountVersion);
   }
 
   #slotLeaseOf(merchantId: MerchantId): SlotLease | undefined {
@@ -540,15 +550,15 @@ export class Dispatcher {
   }
 
   /** Another process has the queue now. */
-  #leave(lane: QueueLane): void {
-    this.#unload(lane);
-    lane.catchingUp = false;
+  #releaseQueue(queue: DeliveryQueue): void {
+    this.#unload(queue);
+    queue.catchingUp = false;
   }
 
   /** An error on our side: due deliveries stay due, and are read again with the next poll. */
-  #trouble(lane: QueueLane, error: unknown): void {
-    lane.stuck = true;
-    this.#unload(lane);
+  #handleFailure(queue: DeliveryQueue, error: unknown): void {
+    queue.isPaused = true;
+    this.#unload(queue);
     if (error instanceof StoreError || error instanceof ServiceError) return;
     this.#parts.alarm(
       error instanceof BrokenInvariant
@@ -556,22 +566,22 @@ export class Dispatcher {
         : error instanceof Error
           ? error.name
           : "unknown",
-      lane.key.merchantId,
+      queue.key.merchantId,
     );
   }
 
   /** Begins attempts, merchants in turn, until there is no room or nothing to begin. */
-  #pump(): void {
-    this.#turns.go(
-      (merchantId) => this.#mayBegin(merchantId),
-      (lane) => this.#begin(lane),
+  #startAttempts(): void {
+    this.#roundRobin.run(
+      (merchantId) => this.#mayStart(merchantId),
+      (queue) => this.#startAttempt(queue),
     );
   }
 
-  #mayBegin(merchantId: MerchantId): boolean {
+  #mayStart(merchantId: MerchantId): boolean {
     return this.#isInOrder
-      ? this.#places.takenBy(merchantId) === 0
-      : this.#places.isFree(merchantId);
+      ? this.#attempts.usedBy(merchantId) === 0
+      : this.#attempts.hasRoom(merchantId);
   }
 
   /** Whether attempts run one at a time. */
@@ -580,24 +590,22 @@ export class Dispatcher {
   }
 
   /** Whether another attempt may be begun. */
-  #hasRoom(lane: QueueLane): boolean {
-    const limit = this.#limitOf(lane);
-    return limit.underWay < limit.most && this.#isAsked(lane);
+  #hasRoom(queue: DeliveryQueue): boolean {
+    const limit = this.#limitOf(queue);
+    return limit.inFlight < limit.max && this.#mayCall(queue);
   }
 
   /** Whether the receiver may be called, and our own store keeps up. */
-  #isAsked(lane: QueueLane): boolean {
-    const { circuit, sending, underWay } = lane;
-    const room = circuit.room(this.#parts.clock.now(), this.#limitOf(lane).most);
+  #mayCall(queue: DeliveryQueue): boolean {
+    const { circuit, sending, inFlight } = queue;
+    const room = circuit.room(this.#parts.clock.now(), this.#limitOf(queue).max);
     // After a failure of the receiver or of our store, nothing begins until the earlier attempts
     // are finished and stored.
-    return circuit.calm
-      ? room > 0 && underWay.size - sending < mostUnwritten
-      : underWay.size < room;
+    return circuit.calm ? room > 0 && inFlight.size - sending < maxUnwritten : inFlight.size < room;
   }
 
-  #limitOf(lane: QueueLane): ReceiverLimit {
-    const name = `${lane.key.merchantId} ${originOf(lane)}`;
+  #limitOf(queue: DeliveryQueue): ReceiverLimit {
+    const name = `${queue.key.merchantId} ${originOf(queue)}`;
     const known = this.#limits.get(name);
     if (known !== undefined) return known;
     const limit = new ReceiverLimit();
@@ -605,100 +613,100 @@ export class Dispatcher {
     return limit;
   }
 
-  #begin(lane: QueueLane): boolean {
-    const { key, underWay } = lane;
-    if (lane.queue.length === 0 || this.#stopping.signal.aborted || !this.#hasRoom(lane))
+  #startAttempt(queue: DeliveryQueue): boolean {
+    const { key, inFlight } = queue;
+    if (queue.deliveries.length === 0 || this.#stopping.signal.aborted || !this.#hasRoom(queue))
       return false;
-    const end = lane.lease?.begin();
-    if (end === undefined) this.#leave(lane);
+    const end = queue.lease?.begin();
+    if (end === undefined) this.#releaseQueue(queue);
     const message =
-      end === undefined ? undefined : this.#take(lane, lane.target?.hashesPerCall ?? 1);
+      end === undefined ? undefined : this.#nextMessage(queue, queue.target?.hashesPerCall ?? 1);
     if (message === undefined || end === undefined) {
       end?.();
       return false;
     }
-    for (const { number } of message) underWay.add(number);
-    const passage = this.#limitOf(lane).begin();
-    this.#places.take(key.merchantId);
-    lane.sending += 1;
+    for (const { number } of message) inFlight.add(number);
+    const permit = this.#limitOf(queue).acquire();
+    this.#attempts.acquire(key.merchantId);
+    queue.sending += 1;
     let isSending = true;
     const answered = (): void => {
       if (!isSending) return;
       isSending = false;
-      passage.ended();
-      this.#places.giveBack(key.merchantId);
-      lane.sending -= 1;
+      permit.release();
+      this.#attempts.release(key.merchantId);
+      queue.sending -= 1;
     };
-    const task = this.#attempt(lane, message, passage, answered).then(async () => {
+    const task = this.#attempt(queue, message, permit, answered).then(async () => {
       answered();
-      for (const { number } of message) underWay.delete(number);
+      for (const { number } of message) inFlight.delete(number);
       end();
-      lane.gatheringAt = undefined;
+      queue.batchingSince = undefined;
       // First more of this queue, including what waited for this attempt, then other queues that
       // waited for room.
-      await this.#fill(lane);
-      this.#pump();
-      if (this.#isCutShort && this.#lookAhead.taken < places / 4) void this.#nextRound();
+      await this.#readDue(queue);
+      this.#startAttempts();
+      if (this.#isCutShort && this.#readAhead.used < maxInFlight / 4) void this.#nextRound();
     });
     this.#run(task);
     return true;
   }
 
   /**
-   * Takes the next message from a lane's queue; undefined if there is none, or if it waits for
+   * Takes the next message from a queue; undefined if there is none, or if it waits for
    * messages under way. A message that can hold more payments waits up to one second while others
    * are under way, so that new notifications are added to it.
    */
-  #take(lane: QueueLane, hashesPerCall: number): Message | undefined {
-    const [first, ...others] = lane.queue;
+  #nextMessage(queue: DeliveryQueue, hashesPerCall: number): Message | undefined {
+    const [first, ...others] = queue.deliveries;
     if (first === undefined) return undefined;
-    const message = gathered(first, others, hashesPerCall, lane.settings?.chaos);
-    const isYoung = this.#parts.clock.now() - first.dueAt < longestGatherMs;
+    const message = batched(first, others, hashesPerCall, queue.settings?.chaos);
+    const isYoung = this.#parts.clock.now() - first.dueAt < maxBatchWaitMs;
     if (
       first.message === openMessage &&
       message.length < hashesPerCall &&
-      lane.underWay.size > 0 &&
+      queue.inFlight.size > 0 &&
       isYoung
     ) {
       // The deliveries are still due, and are read again together with new ones.
-      this.#unload(lane);
-      lane.gatheringAt = this.#parts.clock.now();
+      this.#unload(queue);
+      queue.batchingSince = this.#parts.clock.now();
       return undefined;
     }
     const taken = new Set(message);
-    const left = lane.queue.filter((each) => !taken.has(each));
-    if (left.length === 0) this.#unload(lane);
-    lane.queue = left;
+    const left = queue.deliveries.filter((each) => !taken.has(each));
+    if (left.length === 0) this.#unload(queue);
+    queue.deliveries = left;
     return message;
   }
 
-  #isGathering({ gatheringAt, underWay }: QueueLane): boolean {
-    if (gatheringAt === undefined || underWay.size === 0) return false;
-    const sinceMs = this.#parts.clock.now() - gatheringAt;
+  #isBatching({ batchingSince, inFlight }: DeliveryQueue): boolean {
+    if (batchingSince === undefined || inFlight.size === 0) return false;
+    const sinceMs = this.#parts.clock.now() - batchingSince;
     // A negative value means that the clock was set back.
-    return 0 <= sinceMs && sinceMs < gatherMs;
+    return 0 <= sinceMs && sinceMs < batchWaitMs;
   }
 
   /** Never rejects. */
   async #attempt(
-    lane: QueueLane,
+    queue: DeliveryQueue,
     message: Message,
-    passage: Passage,
+    permit: Permit,
     answered: () => void,
   ): Promise<void> {
     try {
       const [whole, target] = await Promise.all([
-        this.#book.fix(message),
-        this.#targetOf(lane, message),
+        this.#recorder.fixMembers(message),
+        this.#targetOf(queue, message),
       ]);
       if (whole !== undefined)
-        await this.#deliver(lane, whole, target, { answered, kept: passage.kept });
+        await this.#deliver(queue, whole, target, { answered, stored: permit.stored });
     } catch (error) {
       // If something was sent, it is sent again with the same id. Concurrent failures count once.
-      if (!lane.stuck) lane.circuit.failed(this.#parts.clock.now(), undefined);
-      this.#trouble(lane, error);
+      if (!queue.isPaused) queue.circuit.failed(this.#parts.clock.now(), undefined);
+      this.#handleFailure(queue, error);
     } finally {
-      for (const each of message) this.#parts.ended?.(each);
+      for (const each of message) this.#parts.onAttemptEnd?.(each);
     }
   }
 
@@ -706,7 +714,7 @@ export class Dispatcher {
    * The address and secrets for a message; payments in the queue of one origin have separate
    * addresses.
    */
-  async #targetOf({ target, key }: QueueLane, [{ paymentId }]: Message): Promise<Target> {
+  async #targetOf({ target, key }: DeliveryQueue, [{ paymentId }]: Message): Promise<Target> {
     if (target !== undefined) return target;
     const payment = await this.#read(
       "paymentById",
@@ -718,20 +726,20 @@ export class Dispatcher {
   }
 
   async #deliver(
-    lane: QueueLane,
+    queue: DeliveryQueue,
     message: Message,
     target: Target,
-    { answered, kept }: Told,
+    { answered, stored }: AttemptCallbacks,
   ): Promise<void> {
     const { clock, random, randomFor, accounts } = this.#parts;
     const [first] = message;
-    const plan = lane.settings === undefined ? undefined : chaosPlan(lane.settings.chaos, first);
-    if (plan?.holdUntil !== undefined && clock.now() < plan.holdUntil) {
-      const { holdUntil, overtaken } = plan;
-      lane.catchingUp = false;
-      if (first.dueAt !== holdUntil)
-        await this.#book.write(
-          eachOf(allAs(message, { ...first, dueAt: holdUntil }), (each) => ({
+    const plan = queue.settings === undefined ? undefined : chaosPlan(queue.settings.chaos, first);
+    if (plan?.delayUntil !== undefined && clock.now() < plan.delayUntil) {
+      const { delayUntil, overtaken } = plan;
+      queue.catchingUp = false;
+      if (first.dueAt !== delayUntil)
+        await this.#recorder.write(
+          mapMessage(withOutcomeOfFirst(message, { ...first, dueAt: delayUntil }), (each) => ({
             ...each,
             inOrder: !overtaken,
           })),
@@ -739,25 +747,25 @@ export class Dispatcher {
       return;
     }
     if (plan?.drop === true) {
-      const dropped = allAs(message, {
+      const dropped = withOutcomeOfFirst(message, {
         ...first,
         attempts: first.attempts + 1,
         outcome: "dropped",
         state: "delivered",
       });
-      await this.#book.write(dropped);
-      this.#tell(message, target, "delivered", dropped);
+      await this.#recorder.write(dropped);
+      this.#reportAttempt(message, target, "delivered", dropped);
       return;
     }
     const { signal } = this.#stopping;
-    const { outcome, tookMs } = await this.#courier.send(
+    const { outcome, tookMs } = await this.#sender.send(
       message,
       target,
       plan?.breakSignature === true,
       signal,
     );
     if (plan?.double === true)
-      await this.#courier.send(message, target, plan.breakSignature, signal);
+      await this.#sender.send(message, target, plan.breakSignature, signal);
     // It is unknown what the receiver has processed, so the message is sent again.
     if (outcome.kind === "failed" && outcome.cause === "aborted") return;
 
@@ -765,44 +773,44 @@ export class Dispatcher {
     const {
       next: decided,
       verdict,
-      restUntil,
+      notBefore,
     } = decideDelivery(first, outcome, now, randomFor?.(first) ?? random);
-    const next = allAs(message, decided);
+    const next = withOutcomeOfFirst(message, decided);
     if (verdict !== "delivered") {
-      lane.catchingUp = false;
-      if (lane.circuit.failed(now, restUntil)) {
-        this.#unload(lane);
+      queue.catchingUp = false;
+      if (queue.circuit.failed(now, notBefore)) {
+        this.#unload(queue);
         this.#report("resting", decided);
       }
     }
     if (verdict === "gone") {
-      this.#unload(lane);
-      await accounts.switchOff(first.merchantId, first.endpoint, now);
+      this.#unload(queue);
+      await accounts.disable(first.merchantId, first.endpoint, now);
     }
-    const written = this.#book.write(next);
+    const written = this.#recorder.write(next);
     // The next message may be sent to the receiver while this result is being stored.
     answered();
-    this.#pump();
+    this.#startAttempts();
     await written;
     // Only after it is stored: if the store fails, messages are repeated, and the receiver must not
     // get more of them at a time.
-    kept(answerOf(outcome), tookMs);
-    if (verdict === "delivered" && lane.circuit.succeeded()) {
-      lane.catchingUp = true;
-      this.#limitOf(lane).reset();
+    stored(answerOf(outcome), tookMs);
+    if (verdict === "delivered" && queue.circuit.succeeded()) {
+      queue.catchingUp = true;
+      this.#limitOf(queue).reset();
     }
     for (const each of next) this.#report(verdict, each);
-    this.#tell(message, target, verdict, next);
+    this.#reportAttempt(message, target, verdict, next);
   }
 
-  #tell(
+  #reportAttempt(
     [{ attempts }]: Message,
     { url }: Target,
     verdict: DeliveryAttempt["verdict"],
     next: Message,
   ): void {
     for (const delivery of next)
-      this.#parts.attempted?.({ number: attempts + 1, url, verdict, delivery });
+      this.#parts.onAttempt?.({ number: attempts + 1, url, verdict, delivery });
   }
 
   #report(
@@ -814,19 +822,19 @@ export class Dispatcher {
 }
 
 /** Callbacks of an attempt: the receiver has answered, and the result is stored. */
-interface Told extends Pick<Passage, "kept"> {
+interface AttemptCallbacks extends Pick<Permit, "stored"> {
   readonly answered: () => void;
 }
 
 /** Maximum number of known limits; a forgotten one is determined again. */
-const mostLimits = 4_096;
+const maxLimits = 4_096;
 
 /** Identifies the server of a queue's receiver, as far as known before a payment is read. */
-function originOf({ target, key }: QueueLane): string {
+function originOf({ target, key }: DeliveryQueue): string {
   return target === undefined ? key.queue : originQueue(target.url);
 }
 
-function answerOf(outcome: SendOutcome): Answered {
+function answerOf(outcome: SendOutcome): AttemptResult {
   if (outcome.kind !== "answered") return "failed";
   if (outcome.status === 429 || outcome.status === 503) return "too_many";
   return outcome.status >= 200 && outcome.status <= 299 ? "good" : "failed";

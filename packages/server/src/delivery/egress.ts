@@ -9,7 +9,7 @@ import {
   readDestination,
   refusalOf,
 } from "./address-guard.ts";
-import { passOverInterimAnswers } from "./interim-answers.ts";
+import { skipInterimAnswers } from "./interim-answers.ts";
 import type { Sender, SendFailure, SendOutcome, SendRequest } from "./sender.ts";
 
 export interface EgressOptions {
@@ -47,7 +47,7 @@ export function createEgress(options: EgressOptions): Egress {
    */
   let agent: Promise<Agent> | undefined;
   let isClosed = false;
-  const destinationOf = remembering((url: string) => readDestination(policy, url));
+  const destinationOf = memoized((url: string) => readDestination(policy, url));
 
   async function makeAgent(): Promise<Agent> {
     const undici = await import("undici");
@@ -81,16 +81,16 @@ export function createEgress(options: EgressOptions): Egress {
 }
 
 /** Maximum number of parsed addresses in the cache: receivers are few and receive many messages. */
-const addressesReady = 256;
+const maxCachedAddresses = 256;
 
 /** Memoizes the function for recent arguments. */
-function remembering<Value>(read: (text: string) => Value): (text: string) => Value {
-  const ready = new BoundedMap<string, Value>(addressesReady);
+function memoized<Value>(read: (text: string) => Value): (text: string) => Value {
+  const cache = new BoundedMap<string, Value>(maxCachedAddresses);
   return (text) => {
-    const known = ready.get(text);
-    if (known !== undefined) return known;
+    const cached = cache.get(text);
+    if (cached !== undefined) return cached;
     const value = read(text);
-    ready.set(text, value);
+    cache.set(text, value);
     return value;
   };
 }
@@ -137,7 +137,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
     // It was aborted while it waited for a connection.
-    if (this.#isOver) controller.abort(givenUp);
+    if (this.#isOver) controller.abort(abortReason);
   }
 
   onResponseStart(
@@ -181,7 +181,7 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   #cut(outcome: SendOutcome): void {
     this.#end(outcome);
-    this.#controller?.abort(givenUp);
+    this.#controller?.abort(abortReason);
   }
 
   #end(outcome: SendOutcome): void {
@@ -194,7 +194,7 @@ class Exchange implements Dispatcher.DispatchHandler {
 }
 
 /** The reason that undici receives for an abort; it is not shown. */
-const givenUp = new Error("given up");
+const abortReason = new Error("given up");
 
 class EgressRefused extends Error {
   override readonly name = "EgressRefused";
@@ -250,7 +250,7 @@ function guardedConnect(
         // All addresses have been checked, including those in the URL itself; this also checks the
         // actual connection.
         if (failure === null) check(socket.remoteAddress ?? "");
-        if (failure === null) callback(null, passOverInterimAnswers(socket));
+        if (failure === null) callback(null, skipInterimAnswers(socket));
         else callback(...result);
       } catch (error) {
         socket?.destroy();

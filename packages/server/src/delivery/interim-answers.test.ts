@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { InterimAnswers, mostInterimAnswers, passOverInterimAnswers } from "./interim-answers.ts";
+import { InterimAnswers, maxInterimAnswers, skipInterimAnswers } from "./interim-answers.ts";
 
 const final = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 const interim: readonly (readonly [string, string])[] = [
@@ -58,8 +58,8 @@ describe("interim answers", () => {
 
   test("are a bounded number with heads of a bounded length", () => {
     const one = "HTTP/1.1 100 Continue\r\n\r\n";
-    assert.equal(left([one.repeat(mostInterimAnswers) + final]), final);
-    assert.equal(left([one.repeat(mostInterimAnswers + 1) + final]), one + final);
+    assert.equal(left([one.repeat(maxInterimAnswers) + final]), final);
+    assert.equal(left([one.repeat(maxInterimAnswers + 1) + final]), one + final);
     const long = `HTTP/1.1 103 Early Hints\r\nLink: ${"a".repeat(20_000)}`;
     assert.equal(left([long]), long);
   });
@@ -69,7 +69,7 @@ describe("a connection on which a request is written in pieces", () => {
   /** A connection whose reads return the arrived pieces one by one. */
   function connection() {
     const arrived: Buffer[] = [];
-    const socket = passOverInterimAnswers({
+    const socket = skipInterimAnswers({
       read: (): unknown => arrived.shift() ?? null,
       write: (...written: readonly unknown[]) => written.length > 0,
     });

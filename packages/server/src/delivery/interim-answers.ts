@@ -1,5 +1,5 @@
 /** Maximum number of interim answers before a final answer. */
-export const mostInterimAnswers = 16;
+export const maxInterimAnswers = 16;
 /** Maximum length of the head of an interim answer. */
 const longestHead = 16_384;
 
@@ -15,38 +15,38 @@ const interimStart = "HTTP/1.d 1dd";
  */
 export class InterimAnswers {
   /** undefined: the final answer has begun, and all bytes pass until the next request. */
-  #held: Buffer | undefined = Buffer.alloc(0);
-  #passed = 0;
+  #buffered: Buffer | undefined = Buffer.alloc(0);
+  #skipped = 0;
 
   /** A request is being written: the next bytes begin an answer. */
   begin(): void {
-    this.#held = Buffer.alloc(0);
-    this.#passed = 0;
+    this.#buffered = Buffer.alloc(0);
+    this.#skipped = 0;
   }
 
   /** These bytes without interim answers; undefined if nothing is left yet. */
   without(chunk: Buffer): Buffer | undefined {
-    if (this.#held === undefined) return chunk;
-    let bytes = this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk]);
+    if (this.#buffered === undefined) return chunk;
+    let bytes = this.#buffered.length === 0 ? chunk : Buffer.concat([this.#buffered, chunk]);
     for (;;) {
       const isInterim = mayBeInterim(bytes);
       const end = isInterim ? headEnd(bytes) : undefined;
       if (
         !isInterim ||
         (end === undefined && bytes.length > longestHead) ||
-        this.#passed >= mostInterimAnswers
+        this.#skipped >= maxInterimAnswers
       ) {
-        this.#held = undefined;
+        this.#buffered = undefined;
         return bytes;
       }
       if (end === undefined) {
-        this.#held = bytes;
+        this.#buffered = bytes;
         return undefined;
       }
-      this.#passed += 1;
+      this.#skipped += 1;
       bytes = bytes.subarray(end);
       if (bytes.length === 0) {
-        this.#held = bytes;
+        this.#buffered = bytes;
         return undefined;
       }
     }
@@ -60,7 +60,7 @@ interface Connection {
 }
 
 /** The same connection, with interim answers removed from what is read. */
-export function passOverInterimAnswers<Socket extends Connection>(socket: Socket): Socket {
+export function skipInterimAnswers<Socket extends Connection>(socket: Socket): Socket {
   const interim = new InterimAnswers();
   const read = socket.read.bind(socket);
   const write = socket.write.bind(socket);

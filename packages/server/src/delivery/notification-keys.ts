@@ -37,7 +37,7 @@ export interface NotificationKeys {
  * Storage of the keys: encrypted by the installation's root key, written as a whole. The content
  * that was saved first stays.
  */
-export interface KeptSecret {
+export interface KeyStorage {
   load(): Promise<Uint8Array | undefined>;
   /** Resolves with the stored content: `content`, or what another process saved before. */
   save(content: Uint8Array): Promise<Uint8Array>;
@@ -63,18 +63,18 @@ export function makeRsaPair(): Promise<RsaPair> {
 
 /** Opens the keys of an installation, or creates them from `pair` or a new pair. */
 export async function openNotificationKeys(options: {
-  readonly kept: KeptSecret;
+  readonly storage: KeyStorage;
   readonly environment: string;
   readonly random: Random;
   readonly clock: Clock;
   readonly pair?: Promise<RsaPair> | undefined;
 }): Promise<NotificationKeys> {
-  const content = (await options.kept.load()) ?? (await make(options));
+  const content = (await options.storage.load()) ?? (await make(options));
   const { format, pkcs8, certificate, root } = JSON.parse(
     Buffer.from(content).toString("utf8"),
-  ) as KeptKeys;
+  ) as StoredKeys;
   content.fill(0);
-  assert(format === keptFormat, "kept notification keys have a known form");
+  assert(format === storedFormat, "kept notification keys have a known form");
   const rootBytes = Buffer.from(root, "base64");
   assert(rootBytes.length === rootLength, "the root of the webhook secrets has 256 bits");
   const keys = new Keys(
@@ -100,10 +100,10 @@ export function worldNotificationKeys({ rsa, certificate }: NotificationKeys): N
   );
 }
 
-const keptFormat = "cofre notification keys 1";
+const storedFormat = "cofre notification keys 1";
 
-interface KeptKeys {
-  readonly format: typeof keptFormat;
+interface StoredKeys {
+  readonly format: typeof storedFormat;
   /** Base64, like root. */
   readonly pkcs8: string;
   readonly certificate: string;
@@ -113,7 +113,7 @@ interface KeptKeys {
 const generate = promisify(generateKeyPair);
 
 async function make({
-  kept,
+  storage,
   environment,
   random,
   clock,
@@ -131,26 +131,26 @@ async function make({
     notAfter: laterBy(now, validDays * day),
   });
   const root = random.bytes(rootLength);
-  const content: KeptKeys = {
-    format: keptFormat,
+  const content: StoredKeys = {
+    format: storedFormat,
     pkcs8: privateKey.export({ type: "pkcs8", format: "der" }).toString("base64"),
     certificate: pem,
     root: Buffer.from(root).toString("base64"),
   };
   root.fill(0);
-  return kept.save(Buffer.from(JSON.stringify(content), "utf8"));
+  return storage.save(Buffer.from(JSON.stringify(content), "utf8"));
 }
 
 /** PKCS #8 of an Ed25519 key before its 32 bytes (RFC 8410). */
 const ed25519Prefix = Buffer.from("302e020100300506032b657004220420", "hex");
 /** Maximum number of accounts whose keys are cached; others are derived again. */
-const keysReady = 4_096;
+const maxCachedKeys = 4_096;
 
 class Keys implements NotificationKeys {
   readonly rsa: KeyObject;
   readonly certificate: Certificate;
   readonly #root: KeyObject;
-  readonly #ed25519 = new BoundedMap<MerchantId, KeyObject>(keysReady);
+  readonly #ed25519 = new BoundedMap<MerchantId, KeyObject>(maxCachedKeys);
 
   constructor(rsa: KeyObject, certificate: Certificate, root: KeyObject) {
     this.rsa = rsa;
@@ -163,8 +163,8 @@ class Keys implements NotificationKeys {
   }
 
   ed25519(merchantId: MerchantId): KeyObject {
-    const ready = this.#ed25519.get(merchantId);
-    if (ready !== undefined) return ready;
+    const cached = this.#ed25519.get(merchantId);
+    if (cached !== undefined) return cached;
     const der = Buffer.concat([ed25519Prefix, this.#derive("ed25519", merchantId, "")]);
     const key = createPrivateKey({ key: der, format: "der", type: "pkcs8" });
     der.fill(0);

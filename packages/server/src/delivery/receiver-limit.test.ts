@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { type Answered, ReceiverLimit } from "./receiver-limit.ts";
+import { type AttemptResult, ReceiverLimit } from "./receiver-limit.ts";
 
 /**
  * Sends as many messages at a time as the limit allows, until the receiver has answered `total`. It
@@ -11,20 +11,20 @@ function serve(
   workers: number,
   serviceMs: () => number,
   total: number,
-  answer: () => Answered = () => "good",
+  answer: () => AttemptResult = () => "good",
 ): number {
   const free = Array.from({ length: workers }, () => 0);
   const underWay: { readonly doneAt: number; readonly end: () => void }[] = [];
   let now = 0;
   for (let answered = 0; answered < total; answered += 1) {
-    while (limit.underWay < limit.most) {
+    while (limit.inFlight < limit.max) {
       const worker = free.indexOf(Math.min(...free));
       const [begunAt, doneAt] = [now, Math.max(now, free[worker] ?? 0) + serviceMs()];
       free[worker] = doneAt;
-      const passage = limit.begin();
+      const passage = limit.acquire();
       const end = (): void => {
-        passage.ended();
-        passage.kept(answer(), doneAt - begunAt);
+        passage.release();
+        passage.stored(answer(), doneAt - begunAt);
       };
       underWay.push({ doneAt, end });
     }
@@ -45,54 +45,54 @@ function chance(): () => number {
 
 describe("how many messages a receiver is given at a time", () => {
   test("is eight at first", () => {
-    assert.equal(new ReceiverLimit().most, 8);
+    assert.equal(new ReceiverLimit().max, 8);
   });
 
   test("grows while its answers are quick, up to a bound", () => {
     const limit = new ReceiverLimit();
     assert.ok(serve(limit, 1_000, () => 300, 5_000) > 300);
-    assert.equal(limit.most, 128);
+    assert.equal(limit.max, 128);
   });
 
   test("does not grow without being used", () => {
     const limit = new ReceiverLimit();
     for (let count = 0; count < 1_000; count += 1) {
-      const passage = limit.begin();
-      passage.ended();
-      passage.kept("good", 10);
+      const passage = limit.acquire();
+      passage.release();
+      passage.stored("good", 10);
     }
-    assert.equal(limit.most, 8);
+    assert.equal(limit.max, 8);
   });
 
   test("grows as well where answers take now 50 ms and now 500", () => {
     const [limit, random] = [new ReceiverLimit(), chance()];
     serve(limit, 1_000, () => 50 + random() * 450, 5_000);
-    assert.ok(limit.most > 60, `${limit.most}`);
+    assert.ok(limit.max > 60, `${limit.max}`);
   });
 
   test("comes near to what a receiver with few workers can do at once, which stays busy", () => {
     const limit = new ReceiverLimit();
     serve(limit, 10, () => 100, 1_500);
     assert.ok(serve(limit, 10, () => 100, 1_500) > 95);
-    assert.ok(limit.most >= 10 && limit.most <= 30, `${limit.most}`);
+    assert.ok(limit.max >= 10 && limit.max <= 30, `${limit.max}`);
   });
 
   test("falls and rises again when a receiver becomes slower for another reason", () => {
     const limit = new ReceiverLimit();
     serve(limit, 1_000, () => 50, 3_000);
     serve(limit, 1_000, () => 400, 3_000);
-    assert.equal(limit.most, 128);
+    assert.equal(limit.max, 128);
   });
 
   test("is halved once for all that were under way when the receiver said that it has too much to do", () => {
     const limit = new ReceiverLimit();
     serve(limit, 1_000, () => 50, 3_000);
-    const passages = Array.from({ length: 100 }, () => limit.begin());
+    const passages = Array.from({ length: 100 }, () => limit.acquire());
     for (const passage of passages) {
-      passage.ended();
-      passage.kept("too_many", 50);
+      passage.release();
+      passage.stored("too_many", 50);
     }
-    assert.equal(limit.most, 64);
+    assert.equal(limit.max, 64);
   });
 
   test("falls to one where everything fails, and grows from there", () => {
@@ -104,9 +104,9 @@ describe("how many messages a receiver is given at a time", () => {
       300,
       () => "failed",
     );
-    assert.equal(limit.most, 1);
+    assert.equal(limit.max, 1);
     serve(limit, 1_000, () => 50, 300);
-    assert.ok(limit.most > 4);
+    assert.ok(limit.max > 4);
   });
 
   test("is not touched by one failure in twenty", () => {
@@ -118,7 +118,7 @@ describe("how many messages a receiver is given at a time", () => {
       3_000,
       () => (random() < 0.05 ? "failed" : "good"),
     );
-    assert.ok(limit.most > 60, `${limit.most}`);
+    assert.ok(limit.max > 60, `${limit.max}`);
   });
 
   test("regards nothing of how quick a receiver was before it was left alone", () => {
@@ -127,11 +127,11 @@ describe("how many messages a receiver is given at a time", () => {
     limit.reset();
     // It is slow now, whatever its load. If 10 ms were still its best, the limit would be cut.
     for (let count = 0; count < 20; count += 1) {
-      const before = limit.most;
+      const before = limit.max;
       serve(limit, 1_000, () => 300, 16);
-      assert.ok(limit.most >= before, `${before} to ${limit.most}`);
+      assert.ok(limit.max >= before, `${before} to ${limit.max}`);
     }
-    assert.ok(limit.most > 60, `${limit.most}`);
+    assert.ok(limit.max > 60, `${limit.max}`);
   });
 
   test("begins again at eight when the receiver is back", () => {
@@ -144,6 +144,6 @@ describe("how many messages a receiver is given at a time", () => {
       () => "failed",
     );
     limit.reset();
-    assert.equal(limit.most, 8);
+    assert.equal(limit.max, 8);
   });
 });

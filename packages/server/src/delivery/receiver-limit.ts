@@ -2,9 +2,9 @@
  * Concurrent messages to one receiver: the initial limit, the minimum while it is merely slow, the
  * maximum.
  */
-const initial = 8;
-const leastWhenSlow = 4;
-const highest = 128;
+const initialLimit = 8;
+const minLimitWhenSlow = 4;
+const maxLimit = 128;
 
 /**
  * Answers per round, or as many as the limit if that is more; short rounds while the limit grows
@@ -20,8 +20,8 @@ const firstAnswers = 8;
  * After this many cuts, which leave less than half of the limit, an overloaded receiver needs less
  * than this share of the time.
  */
-const cutsToHelp = 3;
-const helped = 0.8;
+const cutsBeforeDecision = 3;
+const improvedShare = 0.8;
 /** A round is slow if its median is more than twice the best plus this. */
 const slowFactor = 2;
 const slowMs = 50;
@@ -31,7 +31,7 @@ const slowMs = 50;
  */
 const failuresPerRound = 4;
 
-export type Answered =
+export type AttemptResult =
   | "good"
   /** Any other failure. */
   | "failed"
@@ -39,13 +39,13 @@ export type Answered =
   | "too_many";
 
 /** One message under way. */
-export interface Passage {
+export interface Permit {
   /** Called once: the receiver has finished with it. */
-  readonly ended: () => void;
+  readonly release: () => void;
   /**
    * Called when the result is stored: while our own store fails, no receiver gets more messages.
    */
-  readonly kept: (answered: Answered, tookMs: number) => void;
+  readonly stored: (answered: AttemptResult, tookMs: number) => void;
 }
 
 /**
@@ -55,10 +55,10 @@ export interface Passage {
  * cut by a quarter if answers take longer than at lower load.
  */
 export class ReceiverLimit {
-  #limit = initial;
+  #limit = initialLimit;
   /** Below it the limit grows quickly. */
-  #threshold = highest;
-  #underWay = 0;
+  #threshold = maxLimit;
+  #inFlight = 0;
   /** Number of cuts: messages from before a cut do not count for the limit after it. */
   #cuts = 0;
   /** The best median of a round. */
@@ -69,49 +69,49 @@ export class ReceiverLimit {
    */
   #slowRounds = 0;
   /** The median before the first cut of this series. */
-  #uncutMs = 0;
+  #beforeCutsMs = 0;
   #times: number[] = [];
   #answers = 0;
   #failures = 0;
 
-  get most(): number {
+  get max(): number {
     return Math.floor(this.#limit);
   }
 
-  get underWay(): number {
-    return this.#underWay;
+  get inFlight(): number {
+    return this.#inFlight;
   }
 
-  begin(): Passage {
-    this.#underWay += 1;
-    const isUsed = this.#underWay * 2 > this.#limit;
+  acquire(): Permit {
+    this.#inFlight += 1;
+    const isUsed = this.#inFlight * 2 > this.#limit;
     const cuts = this.#cuts;
     return {
-      ended: () => {
-        this.#underWay -= 1;
+      release: () => {
+        this.#inFlight -= 1;
       },
-      kept: (answered, tookMs) => {
-        if (cuts === this.#cuts) this.#learn(answered, tookMs, isUsed);
+      stored: (answered, tookMs) => {
+        if (cuts === this.#cuts) this.#record(answered, tookMs, isUsed);
       },
     };
   }
 
   /** The receiver is back after its circuit was open: what was learned before no longer applies. */
   reset(): void {
-    this.#limit = initial;
-    this.#cut(initial, highest);
+    this.#limit = initialLimit;
+    this.#cut(initialLimit, maxLimit);
     this.#bestMs = undefined;
     this.#slowRounds = 0;
   }
 
-  #learn(answered: Answered, tookMs: number, isUsed: boolean): void {
+  #record(answered: AttemptResult, tookMs: number, isUsed: boolean): void {
     this.#answers += 1;
     if (answered === "good") {
       // The clock may have been set back since.
       if (tookMs >= 0) this.#times.push(tookMs);
       if (isUsed && this.#slowRounds === 0)
         this.#limit = Math.min(
-          highest,
+          maxLimit,
           this.#limit + (this.#limit < this.#threshold ? 1 : 1 / this.#limit),
         );
     } else this.#failures += 1;
@@ -125,7 +125,7 @@ export class ReceiverLimit {
     // A full round has as many answers as the limit, so it includes the messages that began before
     // the limit stopped growing.
     const isShort =
-      (this.#limit < this.#threshold && this.#slowRounds === 0) || this.#limit <= leastWhenSlow;
+      (this.#limit < this.#threshold && this.#slowRounds === 0) || this.#limit <= minLimitWhenSlow;
     return isShort ? answersPerShortRound : Math.max(answersPerRound, this.#limit);
   }
 
@@ -136,16 +136,19 @@ export class ReceiverLimit {
     this.#bestMs = Math.min(this.#bestMs ?? medianMs, medianMs);
     this.#slowRounds = medianMs > this.#bestMs * slowFactor + slowMs ? this.#slowRounds + 1 : 0;
     if (this.#slowRounds < 2) return;
-    if (this.#slowRounds === 2) this.#uncutMs = medianMs;
-    const isTold = this.#slowRounds === 2 + cutsToHelp;
-    if (this.#limit > leastWhenSlow && !(isTold && medianMs > this.#uncutMs * helped)) {
-      if (isTold) this.#slowRounds = 1;
-      return this.#cut(Math.max(leastWhenSlow, this.#limit * 0.75));
+    if (this.#slowRounds === 2) this.#beforeCutsMs = medianMs;
+    const isDecided = this.#slowRounds === 2 + cutsBeforeDecision;
+    if (
+      this.#limit > minLimitWhenSlow &&
+      !(isDecided && medianMs > this.#beforeCutsMs * improvedShare)
+    ) {
+      if (isDecided) this.#slowRounds = 1;
+      return this.#cut(Math.max(minLimitWhenSlow, this.#limit * 0.75));
     }
     // The lower load has not helped: this is the receiver's present speed.
     this.#bestMs = medianMs;
     this.#slowRounds = 0;
-    this.#threshold = highest;
+    this.#threshold = maxLimit;
   }
 
   #cut(limit: number, threshold = limit): void {

@@ -5,7 +5,7 @@ import type { Instant } from "../kernel/instant.ts";
 import type { OutboxRow, Store } from "../stores/store.ts";
 import { deliveryChange } from "./delivery.ts";
 import {
-  gatheringOf,
+  batchingTargets,
   isUrlEndpoint,
   type NotificationSettings,
   targetsOf,
@@ -16,7 +16,7 @@ import {
   newDelivery,
   openMessage,
 } from "../notification/events.ts";
-import { eachOf, type Message } from "../notification/message.ts";
+import { mapMessage, type Message } from "../notification/message.ts";
 
 /** The notifications that an account wants to receive again. */
 export type ReplaySelection =
@@ -51,12 +51,12 @@ export interface Replayed {
 }
 
 /** Maximum number of notifications per call. */
-const mostAtOnce = 500;
+const maxNotifications = 500;
 /**
  * Maximum number of deliveries read per notification: more than an account can have endpoints,
  * because some may have been removed.
  */
-const mostOfOne = 64;
+const maxDeliveriesOfOne = 64;
 
 /**
  * Queues notifications again for their current receivers: the payment's own address, or the
@@ -74,17 +74,20 @@ export async function replay(
   const { store } = parts;
   const rows =
     "paymentId" in selection
-      ? await store.notificationsOfPayment(merchantId, selection.paymentId, mostAtOnce)
+      ? await store.notificationsOfPayment(merchantId, selection.paymentId, maxNotifications)
       : await store.notificationsOf(
           merchantId,
           selection.from - 1,
-          Math.min(mostAtOnce, selection.to - selection.from + 1),
+          Math.min(maxNotifications, selection.to - selection.from + 1),
         );
   // Concurrently, so that they share commits; the numbers keep each payment's order.
   const counts = await Promise.all(rows.map((row) => replayRow(parts, row, settings)));
   const last = rows.at(-1)?.number;
   const more =
-    "to" in selection && rows.length === mostAtOnce && last !== undefined && last < selection.to;
+    "to" in selection &&
+    rows.length === maxNotifications &&
+    last !== undefined &&
+    last < selection.to;
   return { deliveries: sum(counts), next: more ? last + 1 : undefined };
 }
 
@@ -93,10 +96,10 @@ async function replayFailed(
   merchantId: MerchantId,
   from: number,
 ): Promise<Replayed> {
-  const failed = await parts.store.deliveriesOf(merchantId, from, mostAtOnce, "failed");
-  const counts = await Promise.all(failed.map((delivery) => askAgain(parts, delivery)));
+  const failed = await parts.store.deliveriesOf(merchantId, from, maxNotifications, "failed");
+  const counts = await Promise.all(failed.map((delivery) => requestAgain(parts, delivery)));
   const last = failed.at(-1)?.number;
-  return { deliveries: sum(counts), next: failed.length === mostAtOnce ? last : undefined };
+  return { deliveries: sum(counts), next: failed.length === maxNotifications ? last : undefined };
 }
 
 async function replayRow(
@@ -107,20 +110,18 @@ async function replayRow(
   const { store, clock } = parts;
   const { merchantId, number, paymentId } = row;
   const payment = await store.paymentById(merchantId, paymentId);
-  const known = await store.deliveriesBetween(merchantId, number, number, mostOfOne);
+  const existing = await store.deliveriesBetween(merchantId, number, number, maxDeliveriesOfOne);
   let count = 0;
   const targets = targetsOf(endpoints, payment?.order.notificationUrl);
-  const gathering = new Set(gatheringOf(endpoints, targets));
+  const batching = new Set(batchingTargets(endpoints, targets));
   for (const endpoint of targets) {
-    const delivery = known.find((each) => isSameReceiver(each.endpoint, endpoint));
+    const delivery = existing.find((each) => isSameReceiver(each.endpoint, endpoint));
     if (delivery?.state === "waiting") continue;
     const now = clock.now();
     count +=
       delivery === undefined
-        ? await commit(store, now, [
-            newDelivery({ ...row, endpoint }, now, gathering.has(endpoint)),
-          ])
-        : await askAgain(parts, delivery);
+        ? await commit(store, now, [newDelivery({ ...row, endpoint }, now, batching.has(endpoint))])
+        : await requestAgain(parts, delivery);
   }
   return count;
 }
@@ -134,7 +135,7 @@ function isSameReceiver(left: EndpointId, right: EndpointId): boolean {
  * Requests a delivery again with all others of its message. If several of them are requested at a
  * time, one of the changes is committed and counts them all.
  */
-async function askAgain({ store, clock }: ReplayParts, delivery: Delivery): Promise<number> {
+async function requestAgain({ store, clock }: ReplayParts, delivery: Delivery): Promise<number> {
   const { message = openMessage } = delivery;
   const [first = delivery, ...others] =
     message === openMessage ? [delivery] : await store.deliveriesOfMessage(delivery, message);
@@ -144,11 +145,11 @@ async function askAgain({ store, clock }: ReplayParts, delivery: Delivery): Prom
   return commit(
     store,
     at,
-    eachOf(together, (each) => askedAgain(each, at)),
+    mapMessage(together, (each) => requestedAgain(each, at)),
   );
 }
 
-function askedAgain(delivery: Delivery, at: Instant): Delivery {
+function requestedAgain(delivery: Delivery, at: Instant): Delivery {
   return {
     ...delivery,
     version: delivery.version + 1,

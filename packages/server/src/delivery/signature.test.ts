@@ -7,7 +7,7 @@ import type { MerchantId } from "../kernel/ids.ts";
 import { instant } from "../kernel/instant.ts";
 import { SystemRandom } from "../kernel/system-random.ts";
 import {
-  type KeptSecret,
+  type KeyStorage,
   makeRsaPair,
   type NotificationKeys,
   openNotificationKeys,
@@ -31,7 +31,7 @@ const message = {
   secrets: ["shop/2", "shop/1"],
 };
 
-function keptInMemory(content?: Uint8Array): KeptSecret & { content: Uint8Array | undefined } {
+function keptInMemory(content?: Uint8Array): KeyStorage & { content: Uint8Array | undefined } {
   const kept = {
     content,
     load: async () => (kept.content === undefined ? undefined : Uint8Array.from(kept.content)),
@@ -43,8 +43,13 @@ function keptInMemory(content?: Uint8Array): KeptSecret & { content: Uint8Array 
   return kept;
 }
 
-function open(kept: KeptSecret): Promise<NotificationKeys> {
-  return openNotificationKeys({ kept, environment: "sandbox", random, clock: { now: () => now } });
+function open(storage: KeyStorage): Promise<NotificationKeys> {
+  return openNotificationKeys({
+    storage,
+    environment: "sandbox",
+    random,
+    clock: { now: () => now },
+  });
 }
 
 describe("the keys of an installation's notifications", () => {
@@ -58,10 +63,10 @@ describe("the keys of an installation's notifications", () => {
   });
 
   test("are of the pair that was made ahead, unless there are keys already", async () => {
-    const kept = keptInMemory();
+    const storage = keptInMemory();
     const openWith = (pair: Promise<RsaPair>): Promise<NotificationKeys> =>
       openNotificationKeys({
-        kept,
+        storage,
         environment: "sandbox",
         random,
         clock: { now: () => now },

@@ -24,13 +24,13 @@ export type SignedHeaders = Readonly<Record<string, string>>;
  * In another thread: an RSA signature takes 0.8 ms of CPU, more than everything else about a
  * notification together.
  */
-const signAside = promisify(sign);
+const signInThread = promisify(sign);
 
 /**
  * Maximum number of cached RSA signatures: a body is the same for each endpoint and each
  * repetition.
  */
-const signaturesReady = 1_024;
+const maxCachedSignatures = 1_024;
 
 /**
  * Creates the headers that authenticate a notification:
@@ -45,14 +45,14 @@ const signaturesReady = 1_024;
 export function createSigner(
   keys: NotificationKeys,
 ): (message: Signable) => Promise<SignedHeaders> {
-  const ready = new BoundedMap<string, Promise<string>>(signaturesReady);
+  const cache = new BoundedMap<string, Promise<string>>(maxCachedSignatures);
   const rsaOf = (body: string): Promise<string> => {
-    const known = ready.get(body);
-    if (known !== undefined) return known;
-    const made = signAside("RSA-SHA1", Buffer.from(body), keys.rsa).then((signature) =>
+    const cached = cache.get(body);
+    if (cached !== undefined) return cached;
+    const made = signInThread("RSA-SHA1", Buffer.from(body), keys.rsa).then((signature) =>
       signature.toString("base64"),
     );
-    ready.set(body, made);
+    cache.set(body, made);
     return made;
   };
   return async (message) => {

@@ -1,5 +1,5 @@
 import type { Instant } from "../kernel/instant.ts";
-import { type NotificationEndpoint, switchedOff } from "../notification/endpoint.ts";
+import { type NotificationEndpoint, withEndpointGone } from "../notification/endpoint.ts";
 import type { EndpointId } from "../notification/events.ts";
 import type { AccountSettings } from "./account.ts";
 
@@ -60,7 +60,7 @@ export function endpointsWithout(
   endpoint: EndpointId,
   at: Instant,
 ): readonly NotificationEndpoint[] {
-  const after = switchedOff(endpointsOf(settings), endpoint, at);
+  const after = withEndpointGone(endpointsOf(settings), endpoint, at);
   return after === undefined
     ? settings.notificationEndpoints
     : after.filter(

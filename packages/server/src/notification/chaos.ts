@@ -7,7 +7,7 @@ import type { Delivery } from "./events.ts";
 export interface ChaosPlan {
   readonly drop: boolean;
   /** Not sent before this moment; undefined: no delay. */
-  readonly holdUntil: Instant | undefined;
+  readonly delayUntil: Instant | undefined;
   /** Later deliveries of the payment are sent before it. */
   readonly overtaken: boolean;
   readonly double: boolean;
@@ -23,10 +23,10 @@ export function chaosPlan(chaos: NotificationChaos, delivery: Delivery): ChaosPl
     chaos[fault] > 0 &&
     drawOf(chaos.seed, fault, delivery.number, delivery.endpoint) < chaos[fault];
   const overtaken = happens("reorder");
-  const held = overtaken || happens("delay");
+  const isDelayed = overtaken || happens("delay");
   return {
     drop: happens("drop"),
-    holdUntil: held ? laterBy(delivery.askedAt, chaos.delayMs) : undefined,
+    delayUntil: isDelayed ? laterBy(delivery.askedAt, chaos.delayMs) : undefined,
     overtaken,
     double: happens("double"),
     breakSignature: happens("breakSignature"),

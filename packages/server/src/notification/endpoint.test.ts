@@ -10,7 +10,7 @@ import {
   messageId,
   type NotificationEndpoint,
   readEndpoints,
-  switchedOff,
+  withEndpointGone,
   targetOf,
   targetsOf,
   urlEndpoint,
@@ -76,10 +76,10 @@ describe("secrets", () => {
 
 describe("switching off", () => {
   test("marks the endpoint that is gone, once", () => {
-    const after = switchedOff([shop, books], "shop" as EndpointId, now);
+    const after = withEndpointGone([shop, books], "shop" as EndpointId, now);
     assert.deepEqual(after, [{ ...shop, goneAt: now }, books]);
-    assert.equal(switchedOff(after ?? [], "shop" as EndpointId, now), undefined);
-    assert.equal(switchedOff([books], "shop" as EndpointId, now), undefined);
+    assert.equal(withEndpointGone(after ?? [], "shop" as EndpointId, now), undefined);
+    assert.equal(withEndpointGone([books], "shop" as EndpointId, now), undefined);
   });
 });
 

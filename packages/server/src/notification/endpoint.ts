@@ -56,7 +56,7 @@ export interface NotificationChaos {
   readonly double: number;
   /** All signatures are invalid. */
   readonly breakSignature: number;
-  /** The request that caused it is answered after its first attempt (first-attempts.ts). */
+  /** The request that caused it is answered after its first attempt (first-attempt-waits.ts). */
   readonly beforeAnswer: number;
 }
 
@@ -105,7 +105,7 @@ export function targetsOf(
 }
 
 /** Those targets that take several payments in one message. */
-export function gatheringOf(
+export function batchingTargets(
   endpoints: readonly NotificationEndpoint[],
   targets: readonly EndpointId[],
 ): readonly EndpointId[] {
@@ -193,7 +193,7 @@ export const urlSecretName = "url/1";
  * The endpoints with this one disabled because it answered 410; undefined if it is already disabled
  * or missing.
  */
-export function switchedOff(
+export function withEndpointGone(
   endpoints: readonly NotificationEndpoint[],
   endpoint: EndpointId,
   at: Instant,

@@ -96,7 +96,7 @@ export function messageNumber({
 export function newDelivery(
   of: EndpointKey & Notification & { readonly number: number },
   at: Instant,
-  gathers = false,
+  isBatched = false,
 ): Delivery {
   const { merchantId, endpoint, number, paymentId, kind } = of;
   const fresh = {
@@ -115,6 +115,6 @@ export function newDelivery(
     paymentId,
     kind,
     ...fresh,
-    message: gathers ? openMessage : undefined,
+    message: isBatched ? openMessage : undefined,
   };
 }

@@ -13,17 +13,17 @@ export type Message = readonly [Delivery, ...Delivery[]];
  * payment once, at most `most`, and none into which the sandbox injects a fault. Nothing is
  * combined with a delivery that is sent alone or whose message is already determined.
  */
-export function gathered(
+export function batched(
   first: Delivery,
   due: readonly Delivery[],
-  most: number,
+  max: number,
   chaos: NotificationChaos | undefined,
 ): Message {
   if (!isOrdinary(first, chaos)) return [first];
   const paymentIds = new Set([first.paymentId]);
   const others: Delivery[] = [];
   for (const each of due) {
-    if (others.length + 1 >= most) break;
+    if (others.length + 1 >= max) break;
     if (each.kind !== first.kind || paymentIds.has(each.paymentId) || !isOrdinary(each, chaos))
       continue;
     paymentIds.add(each.paymentId);
@@ -33,13 +33,13 @@ export function gathered(
 }
 
 /** The next versions of all deliveries, which record their message by its lowest number. */
-export function fixed(message: Message): Message {
+export function withMessageNumber(message: Message): Message {
   const [{ number }] = message;
-  return eachOf(message, (each) => ({ ...each, version: each.version + 1, message: number }));
+  return mapMessage(message, (each) => ({ ...each, version: each.version + 1, message: number }));
 }
 
 /** Applies `next` to all deliveries. */
-export function eachOf(
+export function mapMessage(
   [first, ...others]: Message,
   next: (delivery: Delivery) => Delivery,
 ): Message {
@@ -47,8 +47,11 @@ export function eachOf(
 }
 
 /** Gives all deliveries the outcome of the first. */
-export function allAs(message: Message, { state, dueAt, attempts, outcome }: Delivery): Message {
-  return eachOf(message, (each) => ({
+export function withOutcomeOfFirst(
+  message: Message,
+  { state, dueAt, attempts, outcome }: Delivery,
+): Message {
+  return mapMessage(message, (each) => ({
     ...each,
     version: each.version + 1,
     state,
@@ -66,6 +69,6 @@ function sorted(deliveries: readonly [Delivery, ...Delivery[]]): Message {
 function isOrdinary(delivery: Delivery, chaos: NotificationChaos | undefined): boolean {
   if (delivery.message !== openMessage) return false;
   if (chaos === undefined) return true;
-  const { drop, holdUntil, double, breakSignature } = chaosPlan(chaos, delivery);
-  return !drop && holdUntil === undefined && !double && !breakSignature;
+  const { drop, delayUntil, double, breakSignature } = chaosPlan(chaos, delivery);
+  return !drop && delayUntil === undefined && !double && !breakSignature;
 }

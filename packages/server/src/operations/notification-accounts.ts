@@ -18,7 +18,7 @@ export function notificationAccounts(
   settingsOf(
     merchantId: MerchantId,
   ): Promise<(NotificationSettings & { readonly accountVersion: number }) | undefined>;
-  switchOff(merchantId: MerchantId, endpoint: EndpointId, at: Instant): Promise<void>;
+  disable(merchantId: MerchantId, endpoint: EndpointId, at: Instant): Promise<void>;
 } {
   return {
     async settingsOf(merchantId) {
@@ -31,7 +31,7 @@ export function notificationAccounts(
         accountVersion: version,
       };
     },
-    async switchOff(merchantId, endpoint, at) {
+    async disable(merchantId, endpoint, at) {
       const account = await accounts.byId(merchantId);
       if (account === undefined) return;
       await runner.run(changeSettings, account, (settings) => ({

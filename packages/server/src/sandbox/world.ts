@@ -605,7 +605,7 @@ export class World {
       store.nextDue(after),
       nextCardDeletion(store),
       clock.nextTimer,
-      paymentService.dispatcher.restsUntil(after),
+      paymentService.dispatcher.circuitOpenUntil(after),
     ]) {
       if (at !== undefined && at > after && (first === undefined || at < first)) first = at;
     }

@@ -72,7 +72,7 @@ export async function openKeys(
     provider: files?.provider ?? createMemoryKeyProvider(ownRandom),
     random: ownRandom,
   };
-  const kept = createSealedSecret({ ...own, file, label });
+  const storage = createSealedSecret({ ...own, file, label });
   const note = upgradeNoteOf(config, {
     ...own,
     file: files?.secretFile("rows") ?? createMemorySecretFile(),
@@ -90,7 +90,7 @@ export async function openKeys(
     completeUpgrade,
     keySetId: keyring.keySetId,
     notificationKeys: await openNotificationKeys({
-      kept,
+      storage,
       environment,
       random: ownRandom,
       clock,

@@ -12,11 +12,11 @@ import {
   type NotificationAccounts,
 } from "../../src/delivery/dispatcher.ts";
 import {
-  gatheringOf,
+  batchingTargets,
   noChaos,
   type NotificationEndpoint,
   type NotificationSettings,
-  switchedOff,
+  withEndpointGone,
   targetsOf,
   type NotificationChaos,
 } from "../../src/notification/endpoint.ts";
@@ -176,7 +176,7 @@ export class PostOffice {
       at: this.time.now(),
       notifications: [{ kind, paymentId: payment.id }],
       deliverTo,
-      gatherFor: gatheringOf(endpoints, deliverTo),
+      gatherFor: batchingTargets(endpoints, deliverTo),
     });
     const result = await this.store.commit(change).catch(() => undefined);
     if (result?.outcome !== "committed") return undefined;
@@ -254,9 +254,9 @@ export class PostOffice {
     };
     const accounts: NotificationAccounts = {
       settingsOf: async (merchantId) => this.#settings.get(merchantId),
-      switchOff: async (merchantId, endpointId, at) => {
+      disable: async (merchantId, endpointId, at) => {
         const settings = this.#settings.get(merchantId);
-        const endpoints = switchedOff(settings?.endpoints ?? [], endpointId, at);
+        const endpoints = withEndpointGone(settings?.endpoints ?? [], endpointId, at);
         if (settings !== undefined && endpoints !== undefined)
           this.#change(merchantId, { ...settings, endpoints });
       },

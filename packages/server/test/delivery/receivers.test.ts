@@ -22,7 +22,7 @@ import {
   type NotificationEndpoint,
   noChaos,
   secretName,
-  switchedOff,
+  withEndpointGone,
   targetsOf,
 } from "../../src/notification/endpoint.ts";
 import {
@@ -145,8 +145,8 @@ async function post(
   receivers: Readonly<Record<string, Receiver>>,
 ): Promise<Post> {
   const clock = new ManualClock(Date.now());
-  const kept = { load: async () => undefined, save: async (content: Uint8Array) => content };
-  const keys = await openNotificationKeys({ kept, environment: "sandbox", random, clock });
+  const storage = { load: async () => undefined, save: async (content: Uint8Array) => content };
+  const keys = await openNotificationKeys({ storage, environment: "sandbox", random, clock });
   const store = await openEmbeddedStore({ file: ":memory:" });
   let endpoints: readonly NotificationEndpoint[] = [];
   for (const [id, receiver] of Object.entries(receivers)) {
@@ -166,8 +166,8 @@ async function post(
     store,
     accounts: {
       settingsOf: async () => ({ endpoints, chaos: noChaos }),
-      switchOff: async (_, endpoint, at) =>
-        void (endpoints = switchedOff(endpoints, endpoint, at) ?? endpoints),
+      disable: async (_, endpoint, at) =>
+        void (endpoints = withEndpointGone(endpoints, endpoint, at) ?? endpoints),
     },
     sender: {
       send(...message) {

@@ -9,7 +9,7 @@ import { systemScheduler } from "../../src/kernel/system-scheduler.ts";
 import { sandboxEgress } from "../../src/delivery/address-guard.ts";
 import { Dispatcher } from "../../src/delivery/dispatcher.ts";
 import { createEgress } from "../../src/delivery/egress.ts";
-import { gatheringOf, noChaos } from "../../src/notification/endpoint.ts";
+import { batchingTargets, noChaos } from "../../src/notification/endpoint.ts";
 import type { EndpointId } from "../../src/notification/events.ts";
 import { openNotificationKeys } from "../../src/delivery/notification-keys.ts";
 import { createSigner } from "../../src/delivery/signature.ts";
@@ -37,7 +37,7 @@ const vector = JSON.parse(
 const random = new SystemRandom();
 const store = await openEmbeddedStore({ file });
 const keys = await openNotificationKeys({
-  kept: {
+  storage: {
     load: async () => Buffer.from(JSON.stringify(vector.kept)),
     save: async (content) => content,
   },
@@ -61,7 +61,7 @@ const dispatcher = new Dispatcher({
   store,
   accounts: {
     settingsOf: async () => ({ endpoints, chaos: noChaos }),
-    switchOff: async () => undefined,
+    disable: async () => undefined,
   },
   sender: createEgress({ policy: sandboxEgress, scheduler: systemScheduler }),
   sign: createSigner(keys),
@@ -87,7 +87,7 @@ for (let number = Number(first); number < Number(first) + Number(count); number 
         at,
         notifications: [{ kind, paymentId: payment.id }],
         deliverTo,
-        gatherFor: gatheringOf(endpoints, deliverTo),
+        gatherFor: batchingTargets(endpoints, deliverTo),
       }),
     );
     dispatcher.nudge(payment.merchantId, deliverTo);

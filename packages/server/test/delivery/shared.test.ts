@@ -78,7 +78,7 @@ function given8Merchants(context: TestContext, { receiverMs = 3 * second, readMs
       },
       accounts: {
         settingsOf: async () => ({ endpoints, chaos: noChaos }),
-        switchOff: async () => undefined,
+        disable: async () => undefined,
       },
       sender: {
         send: ({ headers }) =>

@@ -4,27 +4,27 @@ import type { Instant } from "../kernel/instant.ts";
 import type { Store } from "../stores/store.ts";
 import { deliveryChange } from "./delivery.ts";
 import { type Delivery, openMessage, type QueueKey } from "../notification/events.ts";
-import { fixed, type Message } from "../notification/message.ts";
+import { withMessageNumber, type Message } from "../notification/message.ts";
 
-interface Waiting {
+interface PendingWrite {
   readonly next: Message;
-  readonly kept: () => void;
+  readonly stored: () => void;
   readonly failed: (error: unknown) => void;
 }
 
 /** Once a change has this many deliveries, no further message is added to it. */
-const mostTogether = 64;
+const maxDeliveriesPerChange = 64;
 
 /**
  * Writes the state of messages: which deliveries belong together, and their outcomes. While one
  * change of a merchant is being committed, later outcomes wait and are then committed together: one
  * change each would cost more than everything else in an attempt except its signature.
  */
-export class DeliveryBook {
+export class DeliveryRecorder {
   readonly #store: Pick<Store, "deliveriesOfMessage" | "commit">;
   readonly #clock: Clock;
   /** Outcomes that wait for the current change; merchants without one have no entry. */
-  readonly #waiting = new Map<MerchantId, Waiting[]>();
+  readonly #waiting = new Map<MerchantId, PendingWrite[]>();
 
   constructor(store: Pick<Store, "deliveriesOfMessage" | "commit">, clock: Clock) {
     this.#store = store;
@@ -35,10 +35,10 @@ export class DeliveryBook {
    * The message as stored, before anything of it is sent; undefined if another process has changed
    * one of its deliveries.
    */
-  async fix(message: Message): Promise<Message | undefined> {
+  async fixMembers(message: Message): Promise<Message | undefined> {
     const [first] = message;
     if (first.message !== openMessage) return this.#messageOf(first);
-    const next = fixed(message);
+    const next = withMessageNumber(message);
     const { outcome } = await this.#store.commit(deliveryChange(this.#clock.now(), ...next));
     return outcome === "committed" ? next : undefined;
   }
@@ -88,8 +88,8 @@ export class DeliveryBook {
    */
   write(next: Message): Promise<void> {
     const [{ merchantId }] = next;
-    return new Promise((kept, failed) => {
-      const waiting = { next, kept, failed };
+    return new Promise((stored, failed) => {
+      const waiting = { next, stored, failed };
       const others = this.#waiting.get(merchantId);
       if (others !== undefined) others.push(waiting);
       else {
@@ -115,16 +115,16 @@ export class DeliveryBook {
   }
 
   /** Never rejects. */
-  async #writeAll(merchantId: MerchantId, first: Waiting): Promise<void> {
-    let together = [first];
-    while (together.length > 0) {
-      await this.#writeTogether(together);
-      together = takenFrom(this.#waiting.get(merchantId) ?? []);
+  async #writeAll(merchantId: MerchantId, first: PendingWrite): Promise<void> {
+    let batch = [first];
+    while (batch.length > 0) {
+      await this.#writeBatch(batch);
+      batch = takeFirst(this.#waiting.get(merchantId) ?? []);
     }
     this.#waiting.delete(merchantId);
   }
 
-  async #writeTogether(together: readonly Waiting[]): Promise<void> {
+  async #writeBatch(together: readonly PendingWrite[]): Promise<void> {
     try {
       const [first, ...others] = together.flatMap(({ next }) => next);
       if (first === undefined) return;
@@ -133,8 +133,8 @@ export class DeliveryBook {
       );
       // A delivery that another process changed must not prevent the others from being stored.
       if (outcome !== "committed" && together.length > 1)
-        await Promise.all(together.map((each) => this.#writeTogether([each])));
-      else for (const { kept } of together) kept();
+        await Promise.all(together.map((each) => this.#writeBatch([each])));
+      else for (const { stored } of together) stored();
     } catch (error) {
       for (const { failed } of together) failed(error);
     }
@@ -142,10 +142,10 @@ export class DeliveryBook {
 }
 
 /** Removes and returns the first messages. */
-function takenFrom(waiting: Waiting[]): Waiting[] {
+function takeFirst(waiting: PendingWrite[]): PendingWrite[] {
   let [count, deliveries] = [0, 0];
   for (const { next } of waiting) {
-    if (deliveries >= mostTogether) break;
+    if (deliveries >= maxDeliveriesPerChange) break;
     count += 1;
     deliveries += next.length;
   }

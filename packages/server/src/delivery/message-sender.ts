@@ -9,7 +9,7 @@ import type { Signable, SignedHeaders } from "./signature.ts";
 
 const timeoutMs = 20 * second;
 
-export interface CourierParts {
+export interface MessageSenderParts {
   readonly sender: Sender;
   readonly sign: (message: Signable) => Promise<SignedHeaders>;
   /** Identifies this installation in message ids; never changes. */
@@ -25,23 +25,23 @@ export interface CourierParts {
 }
 
 /** The outcome, and the time until it. */
-export interface Sent {
+export interface SendResult {
   readonly outcome: SendOutcome;
   readonly tookMs: number;
 }
 
 /** Sends a message: its body, its id, which is the same for each attempt, and its signatures. */
-export class Courier {
-  readonly #parts: CourierParts;
+export class MessageSender {
+  readonly #parts: MessageSenderParts;
 
-  constructor(parts: CourierParts) {
+  constructor(parts: MessageSenderParts) {
     this.#parts = parts;
   }
 
   get #installation(): string {
     const { installation, epoch } = this.#parts;
-    const present = epoch?.() ?? 0;
-    return present === 0 ? installation : `${installation}/${present}`;
+    const current = epoch?.() ?? 0;
+    return current === 0 ? installation : `${installation}/${current}`;
   }
 
   /** `broken`: sends invalid signatures. Rejects as signing does. */
@@ -50,7 +50,7 @@ export class Courier {
     { url, secrets, signatures }: Target,
     broken: boolean,
     signal: AbortSignal,
-  ): Promise<Sent> {
+  ): Promise<SendResult> {
     const { sign, sender, clock, nameOf } = this.#parts;
     const body = messageBody(message);
     const [{ merchantId, endpoint, attempts }] = message;
@@ -65,8 +65,8 @@ export class Courier {
       "X-Cofre-Attempt": String(attempts + 1),
       ...(broken ? withBrokenSignatures(signed) : signed),
     };
-    const begun = clock.now();
+    const startedAt = clock.now();
     const outcome = await sender.send({ url, headers, body, timeoutMs }, signal);
-    return { outcome, tookMs: clock.now() - begun };
+    return { outcome, tookMs: clock.now() - startedAt };
   }
 }

@@ -6,9 +6,9 @@ import type { NotificationChaos } from "../notification/endpoint.ts";
 import type { Delivery } from "../notification/events.ts";
 
 /** Maximum wait of the client for a receiver that does not answer. */
-const mostMs = 5_000;
+const maxWaitMs = 5_000;
 
-interface Waiting {
+interface Waiter {
   readonly since: Instant;
   readonly resolve: () => void;
 }
@@ -18,9 +18,9 @@ interface Waiting {
  * as sometimes happens in production. Requests wait here for the first attempt at each of their
  * deliveries.
  */
-export class FirstAttempts {
+export class FirstAttemptWaits {
   readonly #scheduler: Scheduler;
-  readonly #waiting = new Map<string, Set<Waiting>>();
+  readonly #waiting = new Map<string, Set<Waiter>>();
 
   constructor(scheduler: Scheduler) {
     this.#scheduler = scheduler;
@@ -32,7 +32,7 @@ export class FirstAttempts {
    * undefined if the answer need not wait. Must be called in the turn in which the commit resolves:
    * no attempt has ended then.
    */
-  of(
+  waitFor(
     { at, payment, deliverTo = [] }: Change,
     { seed, beforeAnswer }: NotificationChaos,
   ): Promise<void> | undefined {
@@ -44,10 +44,10 @@ export class FirstAttempts {
       return undefined;
     const { merchantId, id: paymentId } = payment.next;
     const { promise, resolve } = Promise.withResolvers<void>();
-    const cancel = this.#scheduler.after(mostMs, resolve);
+    const cancel = this.#scheduler.after(maxWaitMs, resolve);
     const waits = deliverTo.map((endpoint) => {
       const ended = Promise.withResolvers<void>();
-      const waiting: Waiting = { since: at, resolve: ended.resolve };
+      const waiting: Waiter = { since: at, resolve: ended.resolve };
       const name = nameOf({ merchantId, endpoint, paymentId });
       const others = this.#waiting.get(name) ?? new Set();
       this.#waiting.set(name, others.add(waiting));
@@ -61,14 +61,14 @@ export class FirstAttempts {
   }
 
   /** An attempt has ended, successfully or not, or was postponed. */
-  ended(delivery: Delivery): void {
+  attemptEnded(delivery: Delivery): void {
     for (const { since, resolve } of this.#waiting.get(nameOf(delivery)) ?? []) {
       // A delivery that was committed earlier belongs to another notification of the payment.
       if (delivery.askedAt >= since) resolve();
     }
   }
 
-  #forget(name: string, waiting: Waiting): void {
+  #forget(name: string, waiting: Waiter): void {
     const others = this.#waiting.get(name);
     others?.delete(waiting);
     if (others?.size === 0) this.#waiting.delete(name);

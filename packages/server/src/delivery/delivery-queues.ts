@@ -6,7 +6,7 @@ import type { NotificationSettings, Target } from "../notification/endpoint.ts";
 import type { Delivery, QueueKey } from "../notification/events.ts";
 
 /** Maximum number of queues with state; beyond that, the state of the oldest is dropped. */
-export const mostLanes = 4_096;
+export const maxQueues = 4_096;
 
 /** While the circuit of a receiver is open, no attempts are counted against deliveries. */
 const receiverCircuit = {
@@ -16,18 +16,18 @@ const receiverCircuit = {
 };
 
 /** The state of one queue in this process. */
-export interface QueueLane {
+export interface DeliveryQueue {
   readonly key: QueueKey;
   readonly circuit: CircuitBreaker;
   /** Read from the store but not begun; each may be tried now. */
-  queue: readonly Delivery[];
+  deliveries: readonly Delivery[];
   /**
    * The slot lease under which the queue was read; when it has ended, the rest belongs to another
    * process.
    */
   lease: SlotLease | undefined;
   /** Numbers of the deliveries that were begun and whose result is not stored yet. */
-  readonly underWay: Set<number>;
+  readonly inFlight: Set<number>;
   /** Number of their messages that have no answer yet. */
   sending: number;
   /**
@@ -39,40 +39,40 @@ export interface QueueLane {
   /** The receiver is back: waiting deliveries are sent before their time. */
   catchingUp: boolean;
   /** An error on our side: nothing is read before the next poll. */
-  stuck: boolean;
+  isPaused: boolean;
   reading: boolean;
   /** Requested during a read, which may have missed the latest deliveries. */
   readAgain: boolean;
   /** When a message that is not full last waited for those under way; undefined if none does. */
-  gatheringAt: Instant | undefined;
+  batchingSince: Instant | undefined;
 }
 
-/** The lanes of all queues with state, all of which may be lost at any moment. */
-export class QueueLanes {
-  /** Places and look-ahead limit the number of busy lanes to fewer than are kept. */
-  readonly #lanes = new BoundedMap<string, QueueLane>(mostLanes, isIdle);
+/** All queues with state, which may be lost at any moment. */
+export class DeliveryQueues {
+  /** The limits of attempts and of reading ahead keep the busy queues below the maximum. */
+  readonly #queues = new BoundedMap<string, DeliveryQueue>(maxQueues, isIdle);
 
   get size(): number {
-    return this.#lanes.size;
+    return this.#queues.size;
   }
 
-  of(key: QueueKey): QueueLane {
-    const name = laneName(key);
-    const known = this.#lanes.get(name);
+  of(key: QueueKey): DeliveryQueue {
+    const name = queueName(key);
+    const known = this.#queues.get(name);
     if (known !== undefined) return known;
-    const lane = newLane(key);
-    this.#lanes.set(name, lane);
-    return lane;
+    const queue = newQueue(key);
+    this.#queues.set(name, queue);
+    return queue;
   }
 
-  catchingUp(): readonly QueueLane[] {
-    return [...this.#lanes.values()].filter((lane) => lane.catchingUp);
+  catchingUp(): readonly DeliveryQueue[] {
+    return [...this.#queues.values()].filter((queue) => queue.catchingUp);
   }
 
   /** The first moment after `now` at which an open circuit allows a trial. */
-  restsUntil(now: Instant): Instant | undefined {
+  circuitOpenUntil(now: Instant): Instant | undefined {
     let first: Instant | undefined;
-    for (const { circuit } of this.#lanes.values()) {
+    for (const { circuit } of this.#queues.values()) {
       const until = circuit.openUntil;
       if (until !== undefined && until > now && (first === undefined || until < first))
         first = until;
@@ -80,37 +80,37 @@ export class QueueLanes {
     return first;
   }
 
-  /** Allows retries after errors, and drops lanes without state. */
+  /** Allows retries after errors, and drops queues without state. */
   tidy(): void {
-    for (const [name, lane] of this.#lanes) {
-      lane.stuck = false;
-      if (isIdle(lane) && lane.circuit.calm && !lane.catchingUp) this.#lanes.delete(name);
+    for (const [name, queue] of this.#queues) {
+      queue.isPaused = false;
+      if (isIdle(queue) && queue.circuit.calm && !queue.catchingUp) this.#queues.delete(name);
     }
   }
 }
 
-function newLane({ merchantId, queue }: QueueKey): QueueLane {
+function newQueue({ merchantId, queue }: QueueKey): DeliveryQueue {
   return {
     key: { merchantId, queue },
     circuit: new CircuitBreaker(receiverCircuit),
-    queue: [],
+    deliveries: [],
     lease: undefined,
-    underWay: new Set(),
+    inFlight: new Set(),
     sending: 0,
     target: undefined,
     settings: undefined,
     catchingUp: false,
-    stuck: false,
+    isPaused: false,
     reading: false,
     readAgain: false,
-    gatheringAt: undefined,
+    batchingSince: undefined,
   };
 }
 
-function isIdle(lane: QueueLane): boolean {
-  return lane.queue.length === 0 && lane.underWay.size === 0 && !lane.reading;
+function isIdle(queue: DeliveryQueue): boolean {
+  return queue.deliveries.length === 0 && queue.inFlight.size === 0 && !queue.reading;
 }
 
-function laneName({ merchantId, queue }: QueueKey): string {
+function queueName({ merchantId, queue }: QueueKey): string {
   return `${merchantId} ${queue}`;
 }
