@@ -143,7 +143,7 @@ export async function chargeOnce(
     store,
     notificationUrl === undefined
       ? result
-      : { ...result, deliverTo: [urlEndpoint(notificationUrl)] },
+      : { ...result, endpoints: [urlEndpoint(notificationUrl)] },
   );
   return id;
 }

@@ -120,28 +120,28 @@ describe("controls: planted races and wrong refusals leave histories without a l
     },
     {
       name: "what an Idempotency-Key named is carried out again",
-      file: "operations/named-requests.ts",
-      find: "if (known?.answer !== undefined) return",
-      replace: "if (known?.answer !== undefined && known.claimedAt < 0) return",
+      file: "operations/idempotent-requests.ts",
+      find: "if (stored?.answer !== undefined) return",
+      replace: "if (stored?.answer !== undefined && stored.claimedAt < 0) return",
     },
     {
       name: "a charge is refused for its token before its code is looked at",
       file: "operations/direct.ts",
-      find: `    unlessCarriedOut(
+      find: `    resultOrEarlier(
       () => charge(context, input),
-      () => madeBefore(context, input),
+      () => resultOfEarlier(context, input),
     ),`,
       replace: `    charge(context, input).catch((error: unknown) => {
       if (error instanceof ServiceError && error.code !== "payment_code_taken") throw error;
-      return unlessCarriedOut(
+      return resultOrEarlier(
         () => Promise.reject(error),
-        () => madeBefore(context, input),
+        () => resultOfEarlier(context, input),
       );
     }),`,
     },
     {
       name: "a request under a key takes another's work for its own",
-      file: "operations/carried-out.ts",
+      file: "operations/repeated-requests.ts",
       find: `fact === sent && detail["request"] === request)`,
       replace: `fact === sent && detail["request"] !== "none")`,
     },

@@ -76,7 +76,11 @@ const groups: readonly Group[] = [
   { name: "framing", mutate: ["http/framing"], tests: ["http/framing"] },
   { name: "foreign", mutate: ["http/foreign"], tests: ["http/foreign"] },
   { name: "change", mutate: ["stores/change-rules"], tests: ["stores/change-rules"] },
-  { name: "names", mutate: ["operations/named-requests"], tests: ["operations/named-requests"] },
+  {
+    name: "idempotency",
+    mutate: ["operations/idempotent-requests"],
+    tests: ["operations/idempotent-requests"],
+  },
   { name: "keyed-mutex", mutate: ["kernel/keyed-mutex"], tests: ["kernel/keyed-mutex"] },
   {
     name: "commit",

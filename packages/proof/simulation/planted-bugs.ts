@@ -92,8 +92,8 @@ const plantedPaymentBugs: readonly PlantedBug[] = [
   {
     name: "what recovery finds out is not announced",
     file: decisions,
-    find: `isFinal(next.state) ? (options.notify ? "update" : undefined) : foundOut(by);`,
-    replace: `isFinal(next.state) ? (options.notify && by === "merchant" ? "update" : undefined) : foundOut(by);`,
+    find: `isFinal(next.state) ? (options.notify ? "update" : undefined) : recoveryUpdate(by);`,
+    replace: `isFinal(next.state) ? (options.notify && by === "merchant" ? "update" : undefined) : recoveryUpdate(by);`,
   },
   {
     name: "a hold that recovery finds is not announced",
@@ -104,9 +104,9 @@ const plantedPaymentBugs: readonly PlantedBug[] = [
   {
     name: "a void is announced before the acquirer has answered",
     file: decisions,
-    find: `  const next = begin(payment, "void_sent", "void", payment.authorized, now, answerBy);
-  return change(now, next, payment.version, [record("void_sent", next.attempts, "merchant", named(request))]);`,
-    replace: `  const next = begin(payment, "void_sent", "void", payment.authorized, now, answerBy);
+    find: `  const next = startAttempt(payment, "void_sent", "void", payment.authorized, now, answerBy);
+  return change(now, next, payment.version, [record("void_sent", next.attempts, "merchant", requestDetail(request))]);`,
+    replace: `  const next = startAttempt(payment, "void_sent", "void", payment.authorized, now, answerBy);
   const told = change(now, next, payment.version, [record("void_sent", next.attempts, "merchant")]);
   return { ...told, notifications: [{ kind: "update", paymentId: next.id }] };`,
   },
@@ -125,8 +125,8 @@ const plantedPaymentBugs: readonly PlantedBug[] = [
   {
     name: "a request for a refund that is sent again is another refund",
     file: "operations/refund.ts",
-    find: `      const asked = refundAskedForBy(current, request);`,
-    replace: `      const asked = refundAskedForBy(current, request?.slice(0, 0));`,
+    find: `      const existing = refundOfRequest(current, request);`,
+    replace: `      const existing = refundOfRequest(current, request?.slice(0, 0));`,
   },
   {
     name: "a refund is sent before it is written down as sending",
@@ -252,7 +252,7 @@ const plantedPaymentBugs: readonly PlantedBug[] = [
   {
     name: "a lapse that the acquirer refuses is not tried again",
     file: decisions,
-    find: `      captureBy: attempt.kind === "lapse" ? laterBy(now, lapseAgainMs) : payment.captureBy,`,
+    find: `      captureBy: attempt.kind === "lapse" ? laterBy(now, lapseRetryMs) : payment.captureBy,`,
     replace: `      captureBy: attempt.kind === "lapse" ? laterBy(now, 30 * day) : payment.captureBy,`,
   },
   {
@@ -318,17 +318,17 @@ const plantedPaymentBugs: readonly PlantedBug[] = [
   {
     name: "another acquirer is asked before that is written down",
     file: "operations/direct.ts",
-    find: `    const no = outcome;`,
-    replace: `    const no = outcome;
-    const early = decideReroute(sent, attemptOf(sent).number, no, connector, context.clock.now(), context.answerBy());
-    if (early !== undefined) await ask(early.payment.next);`,
+    find: `    const refusal = outcome;`,
+    replace: `    const refusal = outcome;
+    const early = decideReroute(sent, attemptOf(sent).number, refusal, connector, context.clock.now(), context.answerBy());
+    if (early !== undefined) await send(early.payment.next);`,
   },
   {
     name: "another acquirer is asked although nobody knows whether that was written down",
     file: "operations/direct.ts",
     find: `    if (change === undefined) break;
     sent = payment;`,
-    replace: `    sent = change === undefined ? decideReroute(sent, attemptOf(sent).number, no, connector, context.clock.now(), context.answerBy()).payment.next : payment;`,
+    replace: `    sent = change === undefined ? decideReroute(sent, attemptOf(sent).number, refusal, connector, context.clock.now(), context.answerBy()).payment.next : payment;`,
   },
   {
     name: "the acquirer that was asked first is told to undo what the second one holds",

@@ -9,8 +9,8 @@ export const plantedDeliveryBugs: readonly PlantedBug[] = [
   {
     name: "what jobs find out is announced and delivered to nobody",
     file: "operations/runner.ts",
-    find: `      if (deliverTo.length === 0) return decided;`,
-    replace: `      if (deliverTo.length === 0 || decided.facts.some(({ by }) => by !== "merchant")) return decided;`,
+    find: `      if (endpoints.length === 0) return decided;`,
+    replace: `      if (endpoints.length === 0 || decided.facts.some(({ by }) => by !== "merchant")) return decided;`,
   },
   {
     name: "a delivery is written down as made before it is sent",

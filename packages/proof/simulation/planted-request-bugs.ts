@@ -1,6 +1,6 @@
 import type { PlantedBug } from "../../server/test/support/planted-bug.ts";
 
-const named = "operations/named-requests.ts";
+const named = "operations/idempotent-requests.ts";
 const postings = "ledger/postings.ts";
 
 /**
@@ -23,8 +23,8 @@ export const plantedRequestBugs: readonly PlantedBug[] = [
   {
     name: "another request under a known key is answered as the first one was",
     file: named,
-    find: `known.digest !== digest`,
-    replace: `known.digest.length !== digest.length`,
+    find: `stored.digest !== digest`,
+    replace: `stored.digest.length !== digest.length`,
   },
   {
     name: "a refund is refused a day before its window is over",
@@ -77,8 +77,8 @@ export const plantedRequestBugs: readonly PlantedBug[] = [
   {
     name: "a key that another process has claimed is never free again",
     file: named,
-    find: `Math.abs(ageMs) < freshMs`,
-    replace: `Math.abs(ageMs) < 1_000_000 * freshMs`,
+    find: `Math.abs(ageMs) < recentMs`,
+    replace: `Math.abs(ageMs) < 1_000_000 * recentMs`,
   },
   {
     name: "payments are found by another merchant's hash",

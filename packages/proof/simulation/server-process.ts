@@ -9,7 +9,7 @@ import type { WatchedClock } from "../../server/src/kernel/watched-clock.ts";
 import { endpointsOf } from "../../server/src/merchant/notification-endpoints.ts";
 import { AccountDirectory } from "../../server/src/operations/account-directory.ts";
 import { notificationAccounts } from "../../server/src/operations/notification-accounts.ts";
-import { NamedRequests } from "../../server/src/operations/named-requests.ts";
+import { IdempotentRequests } from "../../server/src/operations/idempotent-requests.ts";
 import { Runner } from "../../server/src/operations/runner.ts";
 import { Dispatcher } from "../../server/src/delivery/dispatcher.ts";
 import { targetsOf } from "../../server/src/notification/endpoint.ts";
@@ -114,10 +114,11 @@ export function buildServer({ auditor, ...outside }: Outside): ServerParts {
     random,
     acquirerTimeoutMs,
     epoch,
-    deliverTo: ({ settings }, { order }) => targetsOf(endpointsOf(settings), order.notificationUrl),
-    told: (_, { at, merchantId, deliverTo }) => {
+    endpointsOf: ({ settings }, { order }) =>
+      targetsOf(endpointsOf(settings), order.notificationUrl),
+    onNotificationsCommitted: (_, { at, merchantId, endpoints }) => {
       if (at > clock.now() + clockToleranceMs) setBack?.onFutureTimestamp(merchantId);
-      dispatcher.nudge(merchantId, deliverTo);
+      dispatcher.nudge(merchantId, endpoints);
       return undefined;
     },
     alarm: (alarm) => auditor.alarm(alarm),
@@ -162,7 +163,7 @@ export function buildServer({ auditor, ...outside }: Outside): ServerParts {
     cardLikeNames: new CardLikeNames(),
     forget: (id) => accounts.forget(id),
     randomOf: () => random,
-    requests: new NamedRequests(store, clock, slotAssignment),
+    requests: new IdempotentRequests(store, clock, slotAssignment),
     sandbox: undefined,
   });
   return {

@@ -8,7 +8,7 @@ import { readErrors, wireErrorOf } from "../../server/src/wire/answers/errors.ts
 import { resolveHolder } from "../../server/src/wire/key-check.ts";
 import { WireError } from "../../server/src/wire/decode/wire-error.ts";
 import { ServiceError } from "../../server/src/payment/service-error.ts";
-import type { KeyHolder } from "../../server/src/operations/account-directory.ts";
+import type { Credential } from "../../server/src/operations/account-directory.ts";
 import type { WireRequest } from "./wire-request.ts";
 
 /**
@@ -51,7 +51,7 @@ export function createWireServer(deps: EndpointDeps): WireServer {
 async function holderOf(
   { holderOf: find }: EndpointDeps,
   key: string,
-): Promise<KeyHolder | undefined> {
+): Promise<Credential | undefined> {
   try {
     return await find(key);
   } catch (error) {

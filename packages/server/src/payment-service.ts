@@ -11,7 +11,7 @@ import type { SlotAssignment } from "./kernel/slot-assignment.ts";
 import { endpointsOf } from "./merchant/notification-endpoints.ts";
 import type { Log } from "./logging/log-event.ts";
 import { AccountDirectory } from "./operations/account-directory.ts";
-import { NamedRequests } from "./operations/named-requests.ts";
+import { IdempotentRequests } from "./operations/idempotent-requests.ts";
 import { notificationAccounts } from "./operations/notification-accounts.ts";
 import { Runner } from "./operations/runner.ts";
 import { type DeliveryAttempt, Dispatcher } from "./delivery/dispatcher.ts";
@@ -101,7 +101,7 @@ export interface PaymentService {
   readonly random: Random;
   readonly accounts: AccountDirectory;
   readonly runner: Runner;
-  readonly requests: NamedRequests;
+  readonly requests: IdempotentRequests;
   readonly dispatcher: Dispatcher;
   readonly recovery: RecoveryJob;
   readonly cardExpiry: CardExpiryJob;
@@ -183,17 +183,18 @@ export function createPaymentService(parts: PaymentServiceParts): PaymentService
     acceptsPan: parts.acceptsPan,
     ...(parts.epoch === undefined ? {} : { epoch: parts.epoch }),
     alarm: (alarm) => log.write({ event: "alarm", ...alarm }),
-    deliverTo: ({ settings }, { order }) => targetsOf(endpointsOf(settings), order.notificationUrl),
-    gatherFor: ({ settings }, deliverTo) => batchingTargets(endpointsOf(settings), deliverTo),
-    told: ({ settings }, change) => {
+    endpointsOf: ({ settings }, { order }) =>
+      targetsOf(endpointsOf(settings), order.notificationUrl),
+    batchFor: ({ settings }, endpoints) => batchingTargets(endpointsOf(settings), endpoints),
+    onNotificationsCommitted: ({ settings }, change) => {
       if (change.at > clock.now() + clockToleranceMs) parts.onFutureTimestamp?.(change.merchantId);
-      dispatcher.nudge(change.merchantId, change.deliverTo);
+      dispatcher.nudge(change.merchantId, change.endpoints);
       // This process does not see the end of deliveries that another process sends.
       return dispatcher.sendsFor(change.merchantId)
         ? firstAttempts.waitFor(change, settings.notificationChaos)
         : undefined;
     },
-    committed: (payment) => recording?.committed(payment, clock.now()),
+    onCommitted: (payment) => recording?.committed(payment, clock.now()),
   });
   const cardExpiry = new CardExpiryJob({
     store,
@@ -233,7 +234,7 @@ export function createPaymentService(parts: PaymentServiceParts): PaymentService
     random,
     accounts,
     runner,
-    requests: new NamedRequests(store, clock, slotAssignment),
+    requests: new IdempotentRequests(store, clock, slotAssignment),
     dispatcher,
     recovery,
     cardExpiry,

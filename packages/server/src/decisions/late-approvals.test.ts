@@ -23,7 +23,7 @@ function met(payment: Payment, late: LateApproval) {
 function outcome(payment: Payment, late: LateApproval): readonly unknown[] {
   const decided = met(payment, late);
   const { next } = decided?.change?.payment ?? {};
-  return [decided?.left, next?.state, decided?.change?.notifications.length];
+  return [decided?.remaining, next?.state, decided?.change?.notifications.length];
 }
 
 const withState = (state: PaymentState, over: Partial<Payment> = {}): Payment => ({
@@ -121,7 +121,7 @@ describe("an approval that finds its attempt ended otherwise", () => {
     };
     const decided = met(refunded("pending", 1), late);
     assert.deepEqual(
-      [decided?.left, decided?.change?.payment.next.refunds[0]?.state],
+      [decided?.remaining, decided?.change?.payment.next.refunds[0]?.state],
       ["nothing", "confirmed"],
     );
     assert.equal(decided?.change?.entries.length, 1);
@@ -133,7 +133,7 @@ describe("an approval that finds its attempt ended otherwise", () => {
       ["pending", 2],
       ["cancelled", 1],
     ] as const) {
-      assert.equal(met(refunded(state, attempts), late)?.left, "unclear");
+      assert.equal(met(refunded(state, attempts), late)?.remaining, "unclear");
     }
   });
 

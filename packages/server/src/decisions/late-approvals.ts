@@ -29,7 +29,7 @@ export type LateApproval =
   | { readonly kind: "void"; readonly attempt: number; readonly lapsed: boolean }
   | { readonly kind: "refund"; readonly id: RefundId; readonly attempt: number };
 
-export interface LateApprovalMet {
+export interface LateApprovalDecision {
   /**
    * Undefined while recovery already reverses the authorization: then the approval is expected and
    * not recorded.
@@ -40,7 +40,7 @@ export interface LateApprovalMet {
    * be refunded, which this change begins. `nothing`: the books have it now. `unclear`: an operator
    * must review it.
    */
-  readonly left: "authorization" | "capture" | "nothing" | "unclear";
+  readonly remaining: "authorization" | "capture" | "nothing" | "unclear";
 }
 
 /**
@@ -52,7 +52,7 @@ export function decideLateApproval(
   late: LateApproval,
   now: Instant,
   by: FactSource,
-): LateApprovalMet | undefined {
+): LateApprovalDecision | undefined {
   if (late.kind === "refund") return decideLateRefund(payment, late, now, by);
   if (payment.attempt?.number === late.attempt) return undefined;
   const { kind, attempt } = late;
@@ -67,7 +67,7 @@ function decideLateAuthorization(
   attempt: number,
   now: Instant,
   by: FactSource,
-): LateApprovalMet | undefined {
+): LateApprovalDecision | undefined {
   if (payment.verdict?.approved === true && carrierOf(payment).authorization === attempt)
     return undefined;
   // Recovery may be about to accept a "not found" from an acquirer that had not processed it yet:
@@ -75,7 +75,7 @@ function decideLateAuthorization(
   const isExpected = payment.state === "reversing";
   return {
     change: isExpected ? undefined : noted(payment, attempt, "authorization", now, by),
-    left: "authorization",
+    remaining: "authorization",
   };
 }
 
@@ -85,7 +85,7 @@ function decideLateCapture(
   amount: bigint,
   now: Instant,
   by: FactSource,
-): LateApprovalMet | undefined {
+): LateApprovalDecision | undefined {
   // An approved capture is the last attempt of its payment.
   if (payment.state === "captured" && payment.attempts === attempt) return undefined;
   // The merchant requested it, and the hold is used up: the payment takes the acquirer's state.
@@ -104,7 +104,7 @@ function decideLateCapture(
     ];
     return {
       change: change(now, next, payment.version, facts, captureEntries(next, amount), "update"),
-      left: "nothing",
+      remaining: "nothing",
     };
   }
   if (payment.attempt === undefined && isFinal(payment.state)) {
@@ -120,15 +120,15 @@ function decideLateCapture(
     const next = changed(payment, { attempt: undo });
     return {
       change: change(now, next, payment.version, [lateFact(attempt, "capture", by)]),
-      left: "capture",
+      remaining: "capture",
     };
   }
   // A capture or void is under way: its outcome will settle this. Only one attempt is undone at a
   // time.
-  const isUnderWay = payment.attempt !== undefined && payment.attempt.kind !== "undo";
+  const isInFlight = payment.attempt !== undefined && payment.attempt.kind !== "undo";
   return {
     change: noted(payment, attempt, "capture", now, by),
-    left: isUnderWay ? "nothing" : "unclear",
+    remaining: isInFlight ? "nothing" : "unclear",
   };
 }
 
@@ -138,7 +138,7 @@ function decideLateVoid(
   lapsed: boolean,
   now: Instant,
   by: FactSource,
-): LateApprovalMet | undefined {
+): LateApprovalDecision | undefined {
   const { state } = payment;
   if (state === "voided" || state === "expired" || state === "voiding") return undefined;
   if (state === "authorized" || state === "in_review") {
@@ -156,10 +156,10 @@ function decideLateVoid(
     ];
     return {
       change: change(now, next, payment.version, facts, releaseEntries(next), "update"),
-      left: "nothing",
+      remaining: "nothing",
     };
   }
-  return { change: noted(payment, attempt, "void", now, by), left: "unclear" };
+  return { change: noted(payment, attempt, "void", now, by), remaining: "unclear" };
 }
 
 function decideLateRefund(
@@ -167,7 +167,7 @@ function decideLateRefund(
   { id, attempt }: Extract<LateApproval, { kind: "refund" }>,
   now: Instant,
   by: FactSource,
-): LateApprovalMet | undefined {
+): LateApprovalDecision | undefined {
   const refund = payment.refunds.find((each) => each.id === id);
   assert(refund !== undefined, "refunds are never removed from their payment");
   if (refund.attempts === attempt && (refund.state === "sending" || refund.state === "confirmed"))
@@ -178,9 +178,9 @@ function decideLateRefund(
   if (found !== undefined)
     return {
       change: { ...found, facts: [lateFact(id, "refund", by), ...found.facts] },
-      left: "nothing",
+      remaining: "nothing",
     };
-  return { change: noted(payment, id, "refund", now, by), left: "unclear" };
+  return { change: noted(payment, id, "refund", now, by), remaining: "unclear" };
 }
 
 /** The remainder of a late approval was undone at the acquirer. */

@@ -40,7 +40,7 @@ import {
   decideUnanswered,
   decideVoid,
   decideVoidOutcome,
-  mayGoElsewhere,
+  mayReroute,
 } from "./payment-decisions.ts";
 import type { PaymentChange } from "./steps.ts";
 
@@ -325,13 +325,13 @@ describe("the answer to an authorization", () => {
 
 describe("another acquirer", () => {
   test("is asked after a certain no that says nothing of the card, and never after an unknown", () => {
-    assert.equal(mayGoElsewhere({ kind: "not_sent" }), true);
-    assert.equal(mayGoElsewhere(unknown), false);
-    assert.equal(mayGoElsewhere(approved), false);
-    const ofTheWay = declineReasons.filter((reason) => mayGoElsewhere({ ...declined, reason }));
+    assert.equal(mayReroute({ kind: "not_sent" }), true);
+    assert.equal(mayReroute(unknown), false);
+    assert.equal(mayReroute(approved), false);
+    const ofTheWay = declineReasons.filter((reason) => mayReroute({ ...declined, reason }));
     assert.deepEqual(ofTheWay, ["timeout", "no_acquirer_response", "acquirer_error"]);
-    assert.equal(mayGoElsewhere({ ...declined, reason: "timeout", adviceCode: "03" }), false);
-    assert.equal(mayGoElsewhere({ ...declined, reason: "timeout", adviceCode: undefined }), true);
+    assert.equal(mayReroute({ ...declined, reason: "timeout", adviceCode: "03" }), false);
+    assert.equal(mayReroute({ ...declined, reason: "timeout", adviceCode: undefined }), true);
   });
 
   test("gets an attempt of its own", () => {

@@ -25,11 +25,11 @@ import type {
 import type { FactSource } from "../stores/change.ts";
 import {
   advance,
-  begin,
+  startAttempt,
   change,
   changed,
   isFinal,
-  named,
+  requestDetail,
   notBefore,
   type PaymentChange,
   recheckAfter,
@@ -79,10 +79,19 @@ export function decideIntention(
     verdict: undefined,
     needsReview: false,
   };
-  const next = begin(received, "authorization_sent", kind, order.amount.minor, now, answerBy);
+  const next = startAttempt(
+    received,
+    "authorization_sent",
+    kind,
+    order.amount.minor,
+    now,
+    answerBy,
+  );
   const { tokenDigest } = order.card;
   return {
-    ...change(now, next, undefined, [record("authorization_sent", 1, "merchant", named(request))]),
+    ...change(now, next, undefined, [
+      record("authorization_sent", 1, "merchant", requestDetail(request)),
+    ]),
     // A charge counts as use of the stored card from its start, so the card does not expire during
     // the acquirer call, however long that takes.
     ...(tokenDigest === undefined ? {} : { cardUse: { tokenDigest, at: now } }),
@@ -133,15 +142,15 @@ export function decideAuthorizeOutcome(
         : holdEntries(next);
   // Merchants are notified of statuses that they can see. A payment that stays PE is not announced
   // (interface 4.2), unless the merchant's request ended without an outcome.
-  const tell = isFinal(next.state) ? (options.notify ? "update" : undefined) : foundOut(by);
-  return change(now, next, payment.version, [record(fact, attempt.number, by)], entries, tell);
+  const kind = isFinal(next.state) ? (options.notify ? "update" : undefined) : recoveryUpdate(by);
+  return change(now, next, payment.version, [record(fact, attempt.number, by)], entries, kind);
 }
 
 /**
  * Recovery announces what it resolves even if the status stays PE: the merchant's request ended
  * without an outcome, and nothing else would report it.
  */
-function foundOut(by: FactSource): "update" | undefined {
+function recoveryUpdate(by: FactSource): "update" | undefined {
   return by === "recovery" ? "update" : undefined;
 }
 
@@ -156,24 +165,24 @@ function authorizeFact(
 }
 
 /** Declines that do not concern the card: the acquirer, or its connection to the issuer, failed. */
-const declinesOfTheWay: readonly DeclineReason[] = [
+const connectionDeclines: readonly DeclineReason[] = [
   "timeout",
   "no_acquirer_response",
   "acquirer_error",
 ];
 /** Merchant advice code: do not retry, at any acquirer. */
-const neverAgain = "03";
+const doNotRetry = "03";
 
 /**
  * Whether the authorization may go to another acquirer: only after a definite refusal, never after
  * an unknown outcome.
  */
-export function mayGoElsewhere(outcome: AuthorizeOutcome): outcome is NotSent | Decline {
+export function mayReroute(outcome: AuthorizeOutcome): outcome is NotSent | Decline {
   if (outcome.kind === "not_sent") return true;
   return (
     outcome.kind === "declined" &&
-    declinesOfTheWay.includes(outcome.reason) &&
-    outcome.adviceCode !== neverAgain
+    connectionDeclines.includes(outcome.reason) &&
+    outcome.adviceCode !== doNotRetry
   );
 }
 
@@ -232,9 +241,9 @@ export function decideCapture(
   const minor = amountToCapture(payment, amount);
   if (minor < payment.authorized && !settings.partialCapture)
     throw new ServiceError("partial_capture_disabled");
-  const next = begin(payment, "capture_sent", "capture", minor, now, answerBy);
+  const next = startAttempt(payment, "capture_sent", "capture", minor, now, answerBy);
   return change(now, next, payment.version, [
-    record("capture_sent", next.attempts, "merchant", named(request)),
+    record("capture_sent", next.attempts, "merchant", requestDetail(request)),
   ]);
 }
 
@@ -271,7 +280,7 @@ export function decideCaptureOutcome(
     const note = record("capture_declined", attempt.number, by, {
       responseCode: outcome.responseCode,
     });
-    return change(now, next, payment.version, [note], [], foundOut(by));
+    return change(now, next, payment.version, [note], [], recoveryUpdate(by));
   }
   const next = settle(advance(payment, "capture_approved", now), { captured: attempt.amount });
   const entries = captureEntries(next, attempt.amount);
@@ -304,9 +313,9 @@ export function decideVoid(
   }
   if (state !== "authorized" && state !== "in_review")
     throw new ServiceError("payment_not_voidable", { state });
-  const next = begin(payment, "void_sent", "void", payment.authorized, now, answerBy);
+  const next = startAttempt(payment, "void_sent", "void", payment.authorized, now, answerBy);
   return change(now, next, payment.version, [
-    record("void_sent", next.attempts, "merchant", named(request)),
+    record("void_sent", next.attempts, "merchant", requestDetail(request)),
   ]);
 }
 
@@ -320,14 +329,21 @@ export function decideLapse(
 ): PaymentChange | undefined {
   if (payment.state !== "authorized" && payment.state !== "in_review") return undefined;
   if (payment.captureBy === undefined || payment.captureBy > now) return undefined;
-  const next = begin(payment, "authorization_lapsed", "lapse", payment.authorized, now, answerBy);
+  const next = startAttempt(
+    payment,
+    "authorization_lapsed",
+    "lapse",
+    payment.authorized,
+    now,
+    answerBy,
+  );
   return change(now, next, payment.version, [
     record("authorization_lapsed", next.attempts, "clock"),
   ]);
 }
 
 /** A lapse that the acquirer declines is retried after this time. */
-const lapseAgainMs = hour;
+const lapseRetryMs = hour;
 
 /**
  * Records the outcome of a void, whatever caused it. Undefined if the attempt is no longer the
@@ -349,12 +365,19 @@ export function decideVoidOutcome(
     const fact = waits ? "void_declined_in_review" : "void_declined";
     const next = settle(advance(payment, fact, now), {
       review: waits ? "waiting" : payment.review,
-      captureBy: attempt.kind === "lapse" ? laterBy(now, lapseAgainMs) : payment.captureBy,
+      captureBy: attempt.kind === "lapse" ? laterBy(now, lapseRetryMs) : payment.captureBy,
     });
     // The merchant requested neither a lapse nor a reviewer's rejection.
-    const isAsked = attempt.kind === "void";
+    const isRequested = attempt.kind === "void";
     const note = record(fact, attempt.number, by, { responseCode: outcome.responseCode });
-    return change(now, next, payment.version, [note], [], isAsked ? foundOut(by) : undefined);
+    return change(
+      now,
+      next,
+      payment.version,
+      [note],
+      [],
+      isRequested ? recoveryUpdate(by) : undefined,
+    );
   }
   const fact = attempt.kind === "lapse" ? "lapse_approved" : "void_approved";
   const next = settle(advance(payment, fact, now), {});
@@ -378,7 +401,7 @@ export function decideReversal(payment: Payment, now: Instant, answerBy: Instant
     payment.state === "authorizing" && attempt !== undefined,
     "only an authorization in flight is reversed",
   );
-  const begun = begin(
+  const started = startAttempt(
     payment,
     "reversal_sent",
     "reverse",
@@ -389,8 +412,8 @@ export function decideReversal(payment: Payment, now: Instant, answerBy: Instant
   // A reversal may be sent again at any time, so its attempt keeps the deadline of the
   // authorization.
   const next: Payment = {
-    ...begun,
-    attempt: { ...attempt, ...begun.attempt, answerBy: attempt.answerBy },
+    ...started,
+    attempt: { ...attempt, ...started.attempt, answerBy: attempt.answerBy },
   };
   return change(now, next, payment.version, [record("reversal_sent", next.attempts, "recovery")]);
 }

@@ -23,7 +23,7 @@ import {
   decideRefundStep,
   type RefundCommand,
   type RefundSettings,
-  refundAskedForBy,
+  refundOfRequest,
   returned,
 } from "./refund-decisions.ts";
 import type { PaymentChange } from "./steps.ts";
@@ -194,9 +194,9 @@ describe("asking for a refund", () => {
   test("twice by the same named request finds the first one", () => {
     const [one, other] = [newRefund(1, { request: "one" }), newRefund(2, { request: "other" })];
     const payment = captured([newRefund(3), one, other]);
-    assert.equal(refundAskedForBy(payment, "other"), other);
-    assert.equal(refundAskedForBy(payment, "third"), undefined);
-    assert.equal(refundAskedForBy(payment, undefined), undefined);
+    assert.equal(refundOfRequest(payment, "other"), other);
+    assert.equal(refundOfRequest(payment, "third"), undefined);
+    assert.equal(refundOfRequest(payment, undefined), undefined);
   });
 });
 

@@ -12,7 +12,7 @@ import type { FactSource } from "../stores/change.ts";
 import {
   change,
   changed,
-  named,
+  requestDetail,
   notBefore,
   type PaymentChange,
   recheckAfter,
@@ -23,7 +23,7 @@ import {
  * Each change of a payment writes all of its refunds: this limits the size of a payment with many
  * one-cent refunds.
  */
-const mostRefunds = 100;
+const maxRefunds = 100;
 
 /** The account settings for refunds. */
 export interface RefundSettings {
@@ -47,10 +47,7 @@ export interface RefundCommand {
 }
 
 /** The refund that this request has already created. */
-export function refundAskedForBy(
-  payment: Payment,
-  request: string | undefined,
-): Refund | undefined {
+export function refundOfRequest(payment: Payment, request: string | undefined): Refund | undefined {
   return request === undefined
     ? undefined
     : payment.refunds.find((refund) => refund.request === request);
@@ -78,7 +75,7 @@ export function decideRefund(
   const { refundWindowDays } = settings;
   if (refundWindowDays > 0 && now > addDays(payment.capturedAt, refundWindowDays))
     throw new ServiceError("refund_window_over");
-  if (payment.refunds.length >= mostRefunds) throw new ServiceError("refund_limit_reached");
+  if (payment.refunds.length >= maxRefunds) throw new ServiceError("refund_limit_reached");
   const amount = amountToRefund(payment, command.amount);
   const refund: Refund = {
     id: command.id,
@@ -102,12 +99,12 @@ export function decideRefund(
 }
 
 function amountToRefund(payment: Payment, amount: string | undefined): bigint {
-  const left = payment.captured - payment.refunded;
-  if (left === 0n) throw new ServiceError("payment_already_refunded");
-  if (amount === undefined) return left;
+  const refundable = payment.captured - payment.refunded;
+  if (refundable === 0n) throw new ServiceError("payment_already_refunded");
+  if (amount === undefined) return refundable;
   const minor = parseAmount(amount, scaleOf(payment.order.amount.currency));
   if (minor === undefined || minor === 0n) throw new ServiceError("refund_amount_invalid");
-  if (minor > left) throw new ServiceError("refund_amount_too_high");
+  if (minor > refundable) throw new ServiceError("refund_amount_too_high");
   return minor;
 }
 
@@ -129,7 +126,7 @@ export function decideRefundCancel(
     moved(refund, "refund_cancelled", { cancelledAt: now, dueAt: undefined }),
   );
   return change(now, next, payment.version, [
-    record("refund_cancelled", id, "merchant", named(request)),
+    record("refund_cancelled", id, "merchant", requestDetail(request)),
   ]);
 }
 
@@ -173,7 +170,7 @@ export function decideRefundOutcome(
   now: Instant,
   by: FactSource,
 ): PaymentChange | undefined {
-  const refund = underWay(payment, id, attempt);
+  const refund = refundInFlight(payment, id, attempt);
   if (refund === undefined) return undefined;
   if (outcome.kind === "unknown") {
     const checks = refund.checks + 1;
@@ -210,7 +207,7 @@ export function decideRefundRepeat(
   now: Instant,
   answerBy: Instant,
 ): PaymentChange | undefined {
-  const refund = underWay(payment, id, attempt);
+  const refund = refundInFlight(payment, id, attempt);
   if (refund === undefined) return undefined;
   const next = withRefund(payment, { ...refund, answerBy, dueAt: recheckAfter(answerBy, 0) });
   return change(now, next, payment.version, [record("attempt_repeated", id, "recovery")]);
@@ -227,7 +224,7 @@ export function decideRefundRepeatRefused(
   earlier: { readonly answerBy: Instant; readonly mayArriveUntil: Instant },
   now: Instant,
 ): PaymentChange | undefined {
-  const refund = underWay(payment, id, attempt);
+  const refund = refundInFlight(payment, id, attempt);
   if (refund === undefined) return undefined;
   const checks = refund.checks + 1;
   const dueAt = notBefore(earlier.mayArriveUntil, recheckAfter(now, checks));
@@ -273,7 +270,7 @@ export function decideRefundNotDone(
   attempt: number,
   now: Instant,
 ): PaymentChange | undefined {
-  const refund = underWay(payment, id, attempt);
+  const refund = refundInFlight(payment, id, attempt);
   if (refund === undefined) return undefined;
   const next = withRefund(payment, moved(refund, "refund_not_done", { dueAt: now }));
   return change(now, next, payment.version, [record("refund_not_done", id, "recovery")]);
@@ -291,7 +288,7 @@ export function returned({ refunds, chargeback }: Payment): bigint {
   return chargeback?.state === "opened" ? confirmed + chargeback.amount : confirmed;
 }
 
-function underWay(payment: Payment, id: RefundId, attempt: number): Refund | undefined {
+function refundInFlight(payment: Payment, id: RefundId, attempt: number): Refund | undefined {
   const refund = payment.refunds.find((each) => each.id === id);
   return refund?.state === "sending" && refund.attempts === attempt ? refund : undefined;
 }

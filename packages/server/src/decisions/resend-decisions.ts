@@ -9,8 +9,8 @@ import { isFinal, change, changed, type PaymentChange, record } from "./steps.ts
  * whether anything was announced yet, because announcements about a payment that stays PE leave no
  * time in it.
  */
-export function decideResend(payment: Payment, told: boolean, now: Instant): PaymentChange {
-  const kind = lastAnnounced(payment) ?? (told ? "update" : undefined);
+export function decideResend(payment: Payment, wasAnnounced: boolean, now: Instant): PaymentChange {
+  const kind = lastAnnounced(payment) ?? (wasAnnounced ? "update" : undefined);
   if (kind === undefined) throw new ServiceError("nothing_to_resend");
   const note = record("notification_resent", undefined, "merchant", { kind });
   return change(now, changed(payment, {}), payment.version, [note], [], kind);

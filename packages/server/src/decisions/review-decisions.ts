@@ -1,7 +1,7 @@
 import type { Instant } from "../kernel/instant.ts";
 import { ServiceError } from "../payment/service-error.ts";
 import type { Payment } from "../payment/payment.ts";
-import { advance, begin, change, type PaymentChange, record, settle } from "./steps.ts";
+import { advance, startAttempt, change, type PaymentChange, record, settle } from "./steps.ts";
 
 /**
  * The reviewer accepts: the payment is captured now, or later by the merchant, as requested. If the
@@ -27,7 +27,7 @@ export function decideReviewAccepted(
       [],
       "update",
     );
-  const capturing = begin(
+  const capturing = startAttempt(
     { ...accepted, version: payment.version },
     "capture_sent",
     "capture",
@@ -49,7 +49,7 @@ export function decideReviewRejected(
 ): PaymentChange {
   refuseUnlessWaiting(payment);
   const next = {
-    ...begin(payment, "review_rejected", "reject", payment.authorized, now, answerBy),
+    ...startAttempt(payment, "review_rejected", "reject", payment.authorized, now, answerBy),
     review: "rejected" as const,
   };
   return change(now, next, payment.version, [record("review_rejected", next.attempts, "operator")]);

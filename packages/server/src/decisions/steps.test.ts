@@ -14,7 +14,7 @@ import { type PaymentState, paymentStates } from "../payment/payment-machine.ts"
 import type { Payment } from "../payment/payment.ts";
 import {
   advance,
-  begin,
+  startAttempt,
   change,
   isFinal,
   notBefore,
@@ -133,30 +133,33 @@ describe("a step of a payment", () => {
 describe("an attempt", () => {
   test("has the number after the last one, and is looked at 5 s after its answer was due", () => {
     const payment = newPayment(1, { state: "authorized", attempts: 4, attempt: undefined });
-    assert.deepEqual(begin(payment, "capture_sent", "capture", 7n, now, laterBy(now, 20_000)), {
-      ...payment,
-      state: "capturing",
-      version: 2,
-      attempts: 5,
-      attempt: {
-        kind: "capture",
-        number: 5,
-        amount: 7n,
-        sentAt: now,
-        answerBy: laterBy(now, 20_000),
-        checks: 0,
-        recheckAt: laterBy(now, 25_000),
+    assert.deepEqual(
+      startAttempt(payment, "capture_sent", "capture", 7n, now, laterBy(now, 20_000)),
+      {
+        ...payment,
+        state: "capturing",
+        version: 2,
+        attempts: 5,
+        attempt: {
+          kind: "capture",
+          number: 5,
+          amount: 7n,
+          sentAt: now,
+          answerBy: laterBy(now, 20_000),
+          checks: 0,
+          recheckAt: laterBy(now, 25_000),
+        },
       },
-    });
+    );
   });
 
   test("moves more than nothing", () => {
     const payment = barePayment(1);
     assert.throws(
-      () => begin(payment, "authorization_sent", "sale", 0n, now, now),
+      () => startAttempt(payment, "authorization_sent", "sale", 0n, now, now),
       BrokenInvariant,
     );
-    assert.doesNotThrow(() => begin(payment, "authorization_sent", "sale", 1n, now, now));
+    assert.doesNotThrow(() => startAttempt(payment, "authorization_sent", "sale", 1n, now, now));
   });
 
   test("is gone once it is settled, and no more is captured than was authorized", () => {

@@ -56,7 +56,7 @@ export function isFinal(state: PaymentState): boolean {
   return paymentMachine.final.includes(state);
 }
 
-export function begin(
+export function startAttempt(
   payment: Payment,
   fact: PaymentFact,
   kind: AttemptKind,
@@ -120,7 +120,7 @@ export function record(
  * Detail of a fact that a request with an idempotency key caused, by which its effect can be found
  * later.
  */
-export function named(request: string | undefined): FactRecord["detail"] {
+export function requestDetail(request: string | undefined): FactRecord["detail"] {
   return request === undefined ? {} : { request };
 }
 
@@ -155,9 +155,10 @@ export function change(
   replaces: number | undefined,
   facts: readonly FactRecord[],
   entries: readonly JournalEntry[] = [],
-  tell?: NotificationKind,
+  notification?: NotificationKind,
 ): PaymentChange {
-  const notifications = tell === undefined ? [] : [{ kind: tell, paymentId: next.id }];
+  const notifications =
+    notification === undefined ? [] : [{ kind: notification, paymentId: next.id }];
   const at = notBefore(now, ...timesOf(next));
   return {
     merchantId: next.merchantId,

@@ -33,7 +33,7 @@ export class FirstAttemptWaits {
    * no attempt has ended then.
    */
   waitFor(
-    { at, payment, deliverTo = [] }: Change,
+    { at, payment, endpoints = [] }: Change,
     { seed, beforeAnswer }: NotificationChaos,
   ): Promise<void> | undefined {
     if (
@@ -45,7 +45,7 @@ export class FirstAttemptWaits {
     const { merchantId, id: paymentId } = payment.next;
     const { promise, resolve } = Promise.withResolvers<void>();
     const cancel = this.#scheduler.after(maxWaitMs, resolve);
-    const waits = deliverTo.map((endpoint) => {
+    const waits = endpoints.map((endpoint) => {
       const ended = Promise.withResolvers<void>();
       const waiting: Waiter = { since: at, resolve: ended.resolve };
       const name = nameOf({ merchantId, endpoint, paymentId });

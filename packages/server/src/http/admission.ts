@@ -2,7 +2,7 @@ import type { Socket } from "node:net";
 import type { Clock } from "../kernel/clock.ts";
 import type { MerchantId } from "../kernel/ids.ts";
 import type { Log } from "../logging/log-event.ts";
-import type { Account, AccountSettings, SimulatorTreatment } from "../merchant/account.ts";
+import type { Account, AccountSettings, SimulatorBehaviour } from "../merchant/account.ts";
 import { requestError } from "../wire/decode/request-errors.ts";
 import { type Place, type PlaceLimits, Places } from "./places.ts";
 
@@ -106,6 +106,6 @@ export class Admission {
 }
 
 function waitingWith(settings: AccountSettings, { while: waits }: Place): AccountSettings {
-  const simulator: SimulatorTreatment = { ...settings.simulator, waits };
+  const simulator: SimulatorBehaviour = { ...settings.simulator, waits };
   return { ...settings, simulator };
 }

@@ -5,7 +5,7 @@ import type { MerchantId } from "../kernel/ids.ts";
 import type { Random } from "../kernel/random.ts";
 import type { Account } from "../merchant/account.ts";
 import type { AddressCheck } from "../merchant/receiver-address.ts";
-import type { KeyHolder } from "../operations/account-directory.ts";
+import type { Credential } from "../operations/account-directory.ts";
 import { changeSettings } from "../operations/change-settings.ts";
 import type { PaymentServices } from "../sandbox/payment-services.ts";
 import type { Recorder } from "../sandbox/recording/recorder.ts";
@@ -63,7 +63,7 @@ export interface EndpointsParts {
     /** Names of this server, in lower case: pages under them may create worlds. */
     readonly ownNames: ReadonlySet<string>;
     /** Resolves a key of the server's own accounts. */
-    readonly byOwnKey: (key: string) => KeyHolder | undefined | Promise<KeyHolder | undefined>;
+    readonly byOwnKey: (key: string) => Credential | undefined | Promise<Credential | undefined>;
     /** Checks whether notifications of worlds may be sent to an address. */
     readonly checkAddress: AddressCheck;
   };

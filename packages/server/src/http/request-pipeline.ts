@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { ServiceError } from "../payment/service-error.ts";
 import { errorFacts } from "../logging/error-facts.ts";
 import type { Log } from "../logging/log-event.ts";
-import type { KeyHolder } from "../operations/account-directory.ts";
+import type { Credential } from "../operations/account-directory.ts";
 import type { WireAnswer } from "../wire/answers/answer.ts";
 import { readErrors, wireErrorOf } from "../wire/answers/errors.ts";
 import { answerOf } from "../wire/answers/refusal-answer.ts";
@@ -30,7 +30,7 @@ export interface PipelineServices {
    * Resolves the account of an integration key, and what the key grants. Rejects only if the lookup
    * fails.
    */
-  readonly resolveKey: (key: string) => KeyHolder | undefined | Promise<KeyHolder | undefined>;
+  readonly resolveKey: (key: string) => Credential | undefined | Promise<Credential | undefined>;
   readonly log: Log;
   /** Injects faults; undefined in production. */
   readonly faults?: Faults | undefined;
@@ -188,7 +188,7 @@ export class RequestPipeline {
     if (people !== undefined)
       return this.#authorizeWithUsers(people, endpoint, incoming, decoded, progress, place);
     const found = this.#find(endpoint, decoded);
-    const withAccount = (holder: KeyHolder): WireRequest =>
+    const withAccount = (holder: Credential): WireRequest =>
       this.#withAccount(holder, endpoint, incoming, decoded, progress, place);
     return found instanceof Promise ? found.then(withAccount) : withAccount(found);
   }
@@ -221,7 +221,7 @@ export class RequestPipeline {
 
   /** Assigns the place to the account and begins the entry of the request log. */
   #withAccount(
-    { account: found, grants }: KeyHolder,
+    { account: found, grants }: Credential,
     endpoint: KeyedEndpoint,
     { method, headers }: Incoming,
     decoded: DecodedRequest,
@@ -246,7 +246,7 @@ export class RequestPipeline {
   }
 
   /** The account that the request's key opens. */
-  #find(endpoint: KeyedEndpoint, { params }: DecodedRequest): KeyHolder | Promise<KeyHolder> {
+  #find(endpoint: KeyedEndpoint, { params }: DecodedRequest): Credential | Promise<Credential> {
     return resolveHolder(endpoint, params, (key) => {
       const found = this.#parts.resolveKey(key);
       return found instanceof Promise ? readable(found) : found;
@@ -326,7 +326,7 @@ export class RequestPipeline {
 }
 
 /** A failed key lookup is answered with its own error. */
-async function readable(found: Promise<KeyHolder | undefined>): Promise<KeyHolder | undefined> {
+async function readable(found: Promise<Credential | undefined>): Promise<Credential | undefined> {
   try {
     return await found;
   } catch (error) {

@@ -122,7 +122,7 @@ export interface SimulatorSettings {
  * How the simulated acquirer treats one request: like the account, unless a fault was injected into
  * the request. Never stored.
  */
-export interface SimulatorTreatment extends SimulatorSettings {
+export interface SimulatorBehaviour extends SimulatorSettings {
   /** Wraps each wait of this request: simulated waits give up their place in the work limit. */
   readonly waits?: <Value>(wait: Promise<Value>) => Promise<Value>;
   /**

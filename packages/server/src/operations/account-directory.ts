@@ -11,14 +11,14 @@ import type { RowMacs } from "../vault/row-mac.ts";
 import { read } from "./commit.ts";
 
 /** An account and the rights of the key that was presented. */
-export interface KeyHolder {
+export interface Credential {
   readonly account: Account;
   readonly grants: KeyGrant;
 }
 
 const maximumCached = 10_000;
 /** Maximum age of a cached account: changes by other processes are visible after this time. */
-const keptMs = 2 * second;
+const cacheMs = 2 * second;
 
 /**
  * SHA-256 of an integration key. Keys themselves are not stored; lookups use the digest only, so
@@ -51,8 +51,8 @@ interface CheckedKeys {
 export class AccountDirectory {
   readonly #store: Pick<Store, "accountByKey" | "accountById">;
   readonly #checked: CheckedKeys | undefined;
-  readonly #byDigest: Remembered<KeyDigest, KeyHolder>;
-  readonly #byId: Remembered<MerchantId, Account>;
+  readonly #byDigest: ReadThroughCache<KeyDigest, Credential>;
+  readonly #byId: ReadThroughCache<MerchantId, Account>;
 
   constructor(
     store: Pick<Store, "accountByKey" | "accountById">,
@@ -61,18 +61,18 @@ export class AccountDirectory {
   ) {
     this.#store = store;
     this.#checked = checked;
-    this.#byDigest = new Remembered(clock);
-    this.#byId = new Remembered(clock);
+    this.#byDigest = new ReadThroughCache(clock);
+    this.#byId = new ReadThroughCache(clock);
   }
 
   /**
    * The account of this key and the rights of the key; synchronous if cached. Rejects with
    * `store_unavailable`.
    */
-  byKey(key: string): KeyHolder | Promise<KeyHolder | undefined> {
+  byKey(key: string): Credential | Promise<Credential | undefined> {
     const digest = digestOfKey(key);
-    const known = this.#byDigest.known(digest);
-    if (known !== undefined) return known;
+    const cached = this.#byDigest.cached(digest);
+    if (cached !== undefined) return cached;
     return this.#byDigest.get(digest, async () => {
       const holder = await read(this.#store.accountByKey(digest));
       if (holder === undefined) return undefined;
@@ -100,54 +100,54 @@ export class AccountDirectory {
 }
 
 /**
- * Values by key, read again when older than `keptMs`. Concurrent callers of a key share one read.
+ * Values by key, read again when older than `cacheMs`. Concurrent callers of a key share one read.
  */
-class Remembered<Key, Value> {
+class ReadThroughCache<Key, Value> {
   readonly #clock: Clock;
   readonly #values = new BoundedMap<Key, { readonly value: Value; readonly readAt: Instant }>(
     maximumCached,
   );
-  readonly #underWay = new Map<Key, Promise<Value | undefined>>();
+  readonly #reads = new Map<Key, Promise<Value | undefined>>();
   /**
    * Number of `forget` calls. A read that was running during one may have an old value and is not
    * cached.
    */
-  #forgotten = 0;
+  #invalidations = 0;
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  known(key: Key): Value | undefined {
-    const known = this.#values.get(key);
-    if (known === undefined) return undefined;
-    const ageMs = this.#clock.now() - known.readAt;
+  cached(key: Key): Value | undefined {
+    const entry = this.#values.get(key);
+    if (entry === undefined) return undefined;
+    const ageMs = this.#clock.now() - entry.readAt;
     // A negative age means that the clock was set back: the real age is unknown.
-    return 0 <= ageMs && ageMs < keptMs ? known.value : undefined;
+    return 0 <= ageMs && ageMs < cacheMs ? entry.value : undefined;
   }
 
   async get(key: Key, reading: () => Promise<Value | undefined>): Promise<Value | undefined> {
-    const known = this.known(key);
-    if (known !== undefined) return known;
-    const underWay = this.#underWay.get(key) ?? this.#read(key, reading);
-    this.#underWay.set(key, underWay);
+    const cached = this.cached(key);
+    if (cached !== undefined) return cached;
+    const pending = this.#reads.get(key) ?? this.#read(key, reading);
+    this.#reads.set(key, pending);
     try {
-      return await underWay;
+      return await pending;
     } finally {
-      if (this.#underWay.get(key) === underWay) this.#underWay.delete(key);
+      if (this.#reads.get(key) === pending) this.#reads.delete(key);
     }
   }
 
   forget(concerns: (value: Value) => boolean): void {
-    this.#forgotten += 1;
-    this.#underWay.clear();
+    this.#invalidations += 1;
+    this.#reads.clear();
     for (const [key, { value }] of this.#values) if (concerns(value)) this.#values.delete(key);
   }
 
   async #read(key: Key, reading: () => Promise<Value | undefined>): Promise<Value | undefined> {
-    const [forgotten, readAt] = [this.#forgotten, this.#clock.now()];
+    const [forgotten, readAt] = [this.#invalidations, this.#clock.now()];
     const value = await reading();
-    if (forgotten !== this.#forgotten) return value;
+    if (forgotten !== this.#invalidations) return value;
     if (value === undefined) this.#values.delete(key);
     else this.#values.set(key, { value, readAt });
     return value;

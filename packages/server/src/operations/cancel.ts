@@ -1,15 +1,20 @@
 import { decideVoid, decideVoidOutcome } from "../decisions/payment-decisions.ts";
 import { ServiceError } from "../payment/service-error.ts";
 import type { Payment } from "../payment/payment.ts";
-import { beginOnce, carriedOutOn, traces, unlessCarriedOut } from "./carried-out.ts";
-import type { NamedByKey, PaymentSelector } from "./direct-input.ts";
+import {
+  startAttemptOnce,
+  paymentIfDone,
+  requestFacts,
+  resultOrEarlier,
+} from "./repeated-requests.ts";
+import type { IdempotentInput, PaymentSelector } from "./direct-input.ts";
 import { connectorFor, followUpRequest } from "./follow-up.ts";
 import { defineOperation, type OperationContext } from "./operation.ts";
-import { meetIfLate } from "./late-approval.ts";
+import { handleIfLate } from "./late-approval.ts";
 import { recordPayment, selectPayment } from "./payment-change.ts";
 
 /** Voids a payment before its capture. */
-export const cancel = defineOperation<PaymentSelector & NamedByKey, Payment>({
+export const cancel = defineOperation<PaymentSelector & IdempotentInput, Payment>({
   name: "cancel",
   errors: [
     "payment_not_found",
@@ -21,10 +26,10 @@ export const cancel = defineOperation<PaymentSelector & NamedByKey, Payment>({
 
   async run(context, input) {
     const found = await selectPayment(context, input);
-    return context.inTurn(found, (seen) =>
-      unlessCarriedOut(
+    return context.withLock(found, (seen) =>
+      resultOrEarlier(
         () => cancelOnce(context, seen, input.request),
-        () => carriedOutOn(context, found, input.request, traces.void),
+        () => paymentIfDone(context, found, input.request, requestFacts.void),
       ),
     );
   },
@@ -38,11 +43,11 @@ async function cancelOnce(
   const refused = ["void_declined", "void_declined_in_review"] as const;
   const keyed = {
     request: named,
-    sent: traces.void.sent,
+    sent: requestFacts.void.sent,
     refused,
     refusal: "void_declined",
   } as const;
-  const sent = await beginOnce(context, seen, keyed, (payment) =>
+  const sent = await startAttemptOnce(context, seen, keyed, (payment) =>
     decideVoid(payment, context.clock.now(), context.answerBy(), named),
   );
 
@@ -52,7 +57,7 @@ async function cancelOnce(
   const recorded = await recordPayment(context, sent, (current) =>
     decideVoidOutcome(current, request.attemptNumber, outcome, context.clock.now(), "merchant"),
   );
-  const payment = await meetIfLate(context, sent, recorded, outcome, "merchant");
+  const payment = await handleIfLate(context, sent, recorded, outcome, "merchant");
   // Another request may have voided it: nothing is held any more, which is what the client
   // requested.
   if (payment.state === "voided") return payment;

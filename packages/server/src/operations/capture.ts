@@ -2,10 +2,16 @@ import { decideCapture, decideCaptureOutcome } from "../decisions/payment-decisi
 import { ServiceError } from "../payment/service-error.ts";
 import type { Payment } from "../payment/payment.ts";
 import type { CaptureInput } from "./direct-input.ts";
-import { beginOnce, carriedOutOn, endedSo, traces, unlessCarriedOut } from "./carried-out.ts";
+import {
+  startAttemptOnce,
+  paymentIfDone,
+  attemptEndedWith,
+  requestFacts,
+  resultOrEarlier,
+} from "./repeated-requests.ts";
 import { connectorFor, followUpRequest } from "./follow-up.ts";
 import { defineOperation, type OperationContext } from "./operation.ts";
-import { meetIfLate } from "./late-approval.ts";
+import { handleIfLate } from "./late-approval.ts";
 import { recordPayment, selectPayment } from "./payment-change.ts";
 
 /** Captures the authorized amount or a part of it, once; the rest is released. */
@@ -25,10 +31,10 @@ export const capture = defineOperation<CaptureInput, Payment>({
 
   async run(context, input) {
     const found = await selectPayment(context, input.selector);
-    return context.inTurn(found, (seen) =>
-      unlessCarriedOut(
+    return context.withLock(found, (seen) =>
+      resultOrEarlier(
         () => captureOnce(context, seen, input),
-        () => carriedOutOn(context, found, input.request, traces.capture),
+        () => paymentIfDone(context, found, input.request, requestFacts.capture),
       ),
     );
   },
@@ -41,11 +47,11 @@ async function captureOnce(
 ): Promise<Payment> {
   const keyed = {
     request: named,
-    sent: traces.capture.sent,
+    sent: requestFacts.capture.sent,
     refused: ["capture_declined"],
     refusal: "capture_declined",
   } as const;
-  const sent = await beginOnce(context, seen, keyed, (payment) =>
+  const sent = await startAttemptOnce(context, seen, keyed, (payment) =>
     decideCapture(
       payment,
       amount,
@@ -65,12 +71,12 @@ async function captureOnce(
     decideCaptureOutcome(current, request.attemptNumber, outcome, context.clock.now(), "merchant"),
   );
   const { change } = recorded;
-  const payment = await meetIfLate(context, sent, recorded, outcome, "merchant");
+  const payment = await handleIfLate(context, sent, recorded, outcome, "merchant");
   // Recovery may have ended this attempt first; a later attempt may then have captured another
   // amount.
   const isOwn =
     change !== undefined ||
-    (await endedSo(context, payment, request.attemptNumber, traces.capture.done));
+    (await attemptEndedWith(context, payment, request.attemptNumber, requestFacts.capture.done));
   if (payment.state === "captured" && isOwn) return payment;
   if (outcome.kind === "declined") throw new ServiceError("capture_declined");
   throw new ServiceError("outcome_unknown");

@@ -6,7 +6,7 @@ import { openEmbeddedStore } from "../stores/embedded/embedded-store.ts";
 import { createMemoryStore } from "../stores/memory/memory-store.ts";
 import type { Store } from "../stores/store.ts";
 import * as given from "../../test/contract/store-fixtures.ts";
-import { type Counted, type CountInput, countPayments, mostCounted } from "./count-payments.ts";
+import { type Counted, type CountInput, countPayments, maxCounted } from "./count-payments.ts";
 import type { OperationContext } from "./operation.ts";
 
 const { merchantA, merchantB, start } = given;
@@ -39,7 +39,7 @@ describe("what is counted of an account's payments", () => {
       if (index % 2 === 1) await store.commit(given.paidChange(made));
     }
     await store.commit(given.paymentChange(payment(5, 77, merchantB)));
-    const { periods, brands, lookedAt, complete } = await count(store, {
+    const { periods, brands, examined, complete } = await count(store, {
       per: "hour",
       from: start,
       to: laterBy(start, 3 * hour),
@@ -66,7 +66,7 @@ describe("what is counted of an account's payments", () => {
       brands.map(({ brand, tally }) => [brand, tally.payments, tally.approved]),
       [["visa", 4, 2]],
     );
-    assert.deepEqual([lookedAt, complete], [4, true]);
+    assert.deepEqual([examined, complete], [4, true]);
   });
 
   test(
@@ -81,12 +81,12 @@ describe("what is counted of an account's payments", () => {
           ),
         );
       };
-      for (let first = 1; first <= mostCounted; first += 500) await make(first, 500);
+      for (let first = 1; first <= maxCounted; first += 500) await make(first, 500);
       const input = { per: "day", from: start, to: laterBy(start, day) } as const;
       const all = await count(store, input);
       assert.deepEqual(
-        [all.lookedAt, all.complete, all.periods[0]?.tally.payments],
-        [mostCounted, true, mostCounted],
+        [all.examined, all.complete, all.periods[0]?.tally.payments],
+        [maxCounted, true, maxCounted],
       );
       let least = Number.POSITIVE_INFINITY;
       for (let round = 0; round < 5; round += 1) {
@@ -95,17 +95,17 @@ describe("what is counted of an account's payments", () => {
         const { user, system } = process.threadCpuUsage(before);
         least = Math.min(least, (user + system) / 1_000);
       }
-      context.diagnostic(`${mostCounted} payments: ${least} ms of CPU`);
+      context.diagnostic(`${maxCounted} payments: ${least} ms of CPU`);
       assert.ok(least < 100, `${least} ms of CPU`);
-      await make(mostCounted + 1, 1);
+      await make(maxCounted + 1, 1);
       const most = await count(store, input);
-      assert.deepEqual([most.lookedAt, most.complete], [mostCounted, false]);
+      assert.deepEqual([most.examined, most.complete], [maxCounted, false]);
       const later = await count(store, {
         ...input,
         from: instant(start + day),
         to: laterBy(start, 2 * day),
       });
-      assert.deepEqual([later.lookedAt, later.complete, later.brands], [0, true, []]);
+      assert.deepEqual([later.examined, later.complete, later.brands], [0, true, []]);
       await store.close();
     },
   );

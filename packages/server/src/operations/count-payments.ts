@@ -10,7 +10,7 @@ export const periods = { hour, day } as const;
 export type Period = keyof typeof periods;
 
 /** Maximum number of payments per call: 10,000 take about 30 ms of CPU. */
-export const mostCounted = 10_000;
+export const maxCounted = 10_000;
 /** Payments per read: about 3 ms, after which other requests can run. */
 const pieceSize = 1_000;
 
@@ -36,7 +36,7 @@ export interface Counted {
   readonly periods: readonly { readonly from: Instant; readonly tally: Tally }[];
   /** Brands with payments, the most used first. */
   readonly brands: readonly { readonly brand: Brand; readonly tally: Tally }[];
-  readonly lookedAt: number;
+  readonly examined: number;
   /** false: there are more payments than the limit of one call, and the oldest are not counted. */
   readonly complete: boolean;
 }
@@ -49,7 +49,7 @@ export const countPayments = defineOperation<CountInput, Counted>({
   async run(context, input) {
     const { from, to } = input;
     const { figures, complete } = await newestFigures(context, lowestPaymentId(to), from);
-    return { ...counted(figures, input), lookedAt: figures.length, complete };
+    return { ...counted(figures, input), examined: figures.length, complete };
   },
 });
 
@@ -70,7 +70,7 @@ async function newestFigures(
     before = piece.at(-1)?.id;
     return within;
   };
-  for (let pieces = 0; pieces < mostCounted / pieceSize; pieces += 1)
+  for (let pieces = 0; pieces < maxCounted / pieceSize; pieces += 1)
     figures.push(...(await next(pieceSize)));
   const isMore = (await next(1)).length > 0;
   return { figures, complete: !isMore };
@@ -84,7 +84,7 @@ export type Counts = Partial<
 /** Counts the account's payments by state and outcome, newest first, up to 10,000. */
 export const countStates = defineOperation<
   undefined,
-  { readonly counts: Counts; readonly lookedAt: number; readonly complete: boolean }
+  { readonly counts: Counts; readonly examined: number; readonly complete: boolean }
 >({
   name: "count_states",
   errors: ["read_timed_out"],
@@ -99,7 +99,7 @@ export const countStates = defineOperation<
       const outcome = refunded === captured ? "refunded" : "partly_refunded";
       counts[outcome] = (counts[outcome] ?? 0) + 1;
     }
-    return { counts, lookedAt: figures.length, complete };
+    return { counts, examined: figures.length, complete };
   },
 });
 

@@ -4,7 +4,7 @@ import type { Card } from "../vault/card.ts";
 import type { Cryptogram, Cvv } from "../vault/pan.ts";
 
 /** Identification of a request, in addition to the merchant's codes in it. */
-export interface NamedByKey {
+export interface IdempotentInput {
   /** SHA-256 of the Idempotency-Key and the request, if it had a key. */
   readonly request?: string | undefined;
 }
@@ -27,7 +27,7 @@ export type CardSource = (
   readonly cryptogram: Cryptogram | undefined;
 };
 
-export interface DirectInput extends NamedByKey {
+export interface DirectInput extends IdempotentInput {
   readonly order: DirectOrder;
   readonly source: CardSource;
   /** Processed within the country: no cross-border tax (interface 8). */
@@ -47,13 +47,13 @@ export interface TokenizeInput {
 /** A payment of the merchant, by hash or by code; the hash takes precedence when both are given. */
 export type PaymentSelector = { readonly hash: string } | { readonly code: string };
 
-export interface CaptureInput extends NamedByKey {
+export interface CaptureInput extends IdempotentInput {
   readonly selector: PaymentSelector;
   /** Decimal text in the payment's currency; undefined means the full amount. */
   readonly amount: string | undefined;
 }
 
-export interface RefundInput extends NamedByKey {
+export interface RefundInput extends IdempotentInput {
   readonly selector: PaymentSelector;
   /** Decimal text in the payment's currency; undefined means the rest. */
   readonly amount: string | undefined;

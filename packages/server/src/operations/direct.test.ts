@@ -128,8 +128,8 @@ async function open({
     connectors: connectorsOf(connectors),
     cvvCache: new CvvCache(random),
     acquirerTimeoutMs: 30_000,
-    deliverTo: () => [],
-    told: () => undefined,
+    endpointsOf: () => [],
+    onNotificationsCommitted: () => undefined,
     alarm: ({ kind }) => void alarms.push(kind),
   });
   const pay = (over: Partial<DirectInput> = {}): Promise<Direct> =>

@@ -7,7 +7,7 @@ import {
   decideAuthorizeOutcome,
   decideIntention,
   decideReroute,
-  mayGoElsewhere,
+  mayReroute,
 } from "../decisions/payment-decisions.ts";
 import type { PaymentChange } from "../decisions/steps.ts";
 import { assert } from "../kernel/assert.ts";
@@ -26,12 +26,12 @@ import { priceOrder } from "../payment/pricing.ts";
 import { needsReview } from "../payment/review-rules.ts";
 import type { Brand } from "../vault/brand.ts";
 import { cardByToken, withCard } from "./with-card.ts";
-import { factsOf, madeUnder, unlessCarriedOut } from "./carried-out.ts";
+import { factsOf, paymentOfRequest, resultOrEarlier } from "./repeated-requests.ts";
 import { read } from "./commit.ts";
-import { withoutOwnNumber } from "./own-number-in-order.ts";
+import { withoutCardNumber } from "./card-number-in-order.ts";
 import type { DirectInput } from "./direct-input.ts";
 import { connectorFor } from "./follow-up.ts";
-import { meetLateApproval, meetWhenReadable } from "./late-approval.ts";
+import { handleLateApproval, deferLateApproval } from "./late-approval.ts";
 import { routeFor } from "./route.ts";
 import { defineOperation, type OperationContext } from "./operation.ts";
 import { recordPayment } from "./payment-change.ts";
@@ -67,9 +67,9 @@ export const direct = defineOperation<DirectInput, Direct>({
   ],
 
   run: (context, input) =>
-    unlessCarriedOut(
+    resultOrEarlier(
       () => charge(context, input),
-      () => madeBefore(context, input),
+      () => resultOfEarlier(context, input),
     ),
 });
 
@@ -77,12 +77,12 @@ async function charge(context: OperationContext, asked: DirectInput): Promise<Di
   return withCard(context, asked.source, async (orderCard, toAuthorize) => {
     const input = {
       ...asked,
-      order: withoutOwnNumber(asked.order, toAuthorize.card.pan, context.account),
+      order: withoutCardNumber(asked.order, toAuthorize.card.pan, context.account),
     };
-    refusePlanOf(orderCard.brand, input);
+    refuseInstalmentsOf(orderCard.brand, input);
     const priced = priceAndRoute(context, input, orderCard, toAuthorize);
     refuseByTraits(context, priced, toAuthorize, input);
-    if (input.createToken !== undefined) await refuseTakenToken(context, input);
+    if (input.createToken !== undefined) await refuseUsedToken(context, input);
     if (input.order.storedCredential?.use === "stored")
       await refuseForeignMandate(context, input, orderCard);
     return authorize(context, input, priced, orderCard, toAuthorize);
@@ -93,11 +93,11 @@ async function charge(context: OperationContext, asked: DirectInput): Promise<Di
  * The payment that an earlier sending of this request created, with the token that the merchant
  * chose if it was stored with the payment.
  */
-async function madeBefore(
+async function resultOfEarlier(
   context: OperationContext,
   { order, request, createToken }: DirectInput,
 ): Promise<Direct | undefined> {
-  const payment = await madeUnder(context, { code: order.code, request });
+  const payment = await paymentOfRequest(context, { code: order.code, request });
   if (payment === undefined) return undefined;
   return {
     payment,
@@ -153,7 +153,7 @@ async function authorize(
   // No transaction is open during the call. If the process dies here, the payment stays
   // `authorizing` and recovery inquires at the acquirer or reverses. It cannot be sent again,
   // because the security code is lost with this request.
-  const { sent, outcome } = await askAcquirers(
+  const { sent, outcome } = await sendAuthorization(
     context,
     intention.payment.next,
     others,
@@ -171,24 +171,24 @@ async function authorize(
  * Sends the authorization to the payment's acquirer and, after a definite refusal, to the others in
  * turn; each attempt is committed before it is sent.
  */
-async function askAcquirers(
+async function sendAuthorization(
   context: OperationContext,
   first: Payment,
   others: readonly string[],
   toAuthorize: CardToAuthorize,
 ): Promise<{ readonly sent: Payment; readonly outcome: AuthorizeOutcome }> {
-  const ask = (payment: Payment) =>
+  const send = (payment: Payment) =>
     connectorFor(context, payment).authorize(authorizeRequest(context, payment), toAuthorize);
   let sent = first;
-  let outcome = await ask(sent);
+  let outcome = await send(sent);
   for (const connector of others) {
-    if (!mayGoElsewhere(outcome)) break;
-    const no = outcome;
+    if (!mayReroute(outcome)) break;
+    const refusal = outcome;
     const { payment, change } = await recordPayment(context, sent, (current) =>
       decideReroute(
         current,
         attemptOf(sent).number,
-        no,
+        refusal,
         connector,
         context.clock.now(),
         context.answerBy(),
@@ -198,7 +198,7 @@ async function askAcquirers(
     // recorded if that is still possible.
     if (change === undefined) break;
     sent = payment;
-    outcome = await ask(sent);
+    outcome = await send(sent);
   }
   return { sent, outcome };
 }
@@ -233,10 +233,10 @@ async function recordOutcome(
       const late = { kind: "authorization", attempt: options.attempt } as const;
       if (superseded)
         return {
-          payment: await meetLateApproval(context, sent, late, "merchant", outcome),
+          payment: await handleLateApproval(context, sent, late, "merchant", outcome),
           token: undefined,
         };
-      meetWhenReadable(context, sent, late, "merchant", outcome);
+      deferLateApproval(context, sent, late, "merchant", outcome);
     }
     return { payment, token: change === undefined ? undefined : tokenized?.token };
   } catch (error) {
@@ -296,11 +296,11 @@ function authorizeRequest(context: OperationContext, payment: Payment): Authoriz
 }
 
 /** Refuses a token that is already taken, before money moves. */
-async function refuseTakenToken(context: OperationContext, input: DirectInput): Promise<void> {
+async function refuseUsedToken(context: OperationContext, input: DirectInput): Promise<void> {
   const chosen = input.createToken?.token;
   if (chosen === undefined) return;
-  const taken = await cardByToken(context, chosen);
-  if (taken !== undefined) throw new ServiceError("token_taken");
+  const existing = await cardByToken(context, chosen);
+  if (existing !== undefined) throw new ServiceError("token_taken");
 }
 
 /**
@@ -329,7 +329,7 @@ async function refuseForeignMandate(
  * Checks instalments against the brand. With a card number the brand is checked while the request
  * is parsed; with a token it is known only here (interface 3.5).
  */
-function refusePlanOf(brand: Brand, { order }: DirectInput): void {
+function refuseInstalmentsOf(brand: Brand, { order }: DirectInput): void {
   const country = countryOf(order.country);
   assert(country !== undefined, "an order names a country of the table");
   if (offeredInstalments(country, brand).has(order.instalments)) return;

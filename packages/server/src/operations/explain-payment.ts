@@ -21,13 +21,13 @@ export const explainPayment = defineOperation<PaymentSelector, ExplainedPayment>
     const payment = await selectPayment(context, selector);
     const history = await read(context.store.history(context.account.id, payment.id, "person"));
     // Rows that were added between the two reads belong to a later version.
-    const own = history.filter(({ version }) => version <= payment.version).map(withoutDigests);
-    return { payment, history: own, explanation: explain(own, payment) };
+    const rows = history.filter(({ version }) => version <= payment.version).map(withoutDigests);
+    return { payment, history: rows, explanation: explain(rows, payment) };
   },
 });
 
 /**
- * Removes the digest of the request: it is for internal use (carried-out.ts), and readers cannot
+ * Removes the digest of the request: it is for internal use (repeated-requests.ts), and readers cannot
  * look anything up by it.
  */
 function withoutDigests(row: HistoryRow): HistoryRow {

@@ -29,7 +29,7 @@ import {
 import { cancel } from "./cancel.ts";
 import { capture } from "./capture.ts";
 import type { RefundInput } from "./direct-input.ts";
-import { askingRequest, followUpRequest } from "./follow-up.ts";
+import { followUpWithNewDeadline, followUpRequest } from "./follow-up.ts";
 import type { Operation } from "./operation.ts";
 import { cancelRefund, refund, refundOrCancel } from "./refund.ts";
 import { acceptReview, rejectReview } from "./review.ts";
@@ -141,8 +141,8 @@ async function open({
     cvvCache: new CvvCache(random),
     acquirerTimeoutMs: 30_000,
     epoch: () => epoch,
-    deliverTo: () => [],
-    told: (_, change) => void told.push(change),
+    endpointsOf: () => [],
+    onNotificationsCommitted: (_, change) => void told.push(change),
     alarm: ({ what }) => void alarms.push(what),
   });
   const stored = async (): Promise<Payment> => {
@@ -413,10 +413,10 @@ describe("an approval whose attempt was taken for never done, of a payment that 
     isDown = true;
     await assert.rejects(run);
     assert.deepEqual([world.undone, world.alarms.length], [[], 0]);
-    await world.runner.doLater();
+    await world.runner.runDeferred();
     assert.deepEqual([world.undone, world.alarms.length], [[], 0], "nothing is known yet");
     isDown = false;
-    await world.runner.doLater();
+    await world.runner.runDeferred();
     assert.equal(world.alarms.length, 1);
     assert.deepEqual(world.undone, [["refund", `${first.id}-2-u`, 4_000n]]);
     assert.equal((await world.factNames()).at(-1), "late_approval_undone");
@@ -429,10 +429,10 @@ describe("an approval whose attempt was taken for never done, of a payment that 
     isDown = true;
     await assert.rejects(run);
     assert.equal(world.alarms.length, 0, "control: it waits");
-    world.runner.giveUpLater();
+    world.runner.abandonDeferred();
     assert.equal(world.alarms.length, 1);
     isDown = false;
-    await world.runner.doLater();
+    await world.runner.runDeferred();
     assert.deepEqual([world.undone, world.alarms.length], [[], 1]);
   });
 
@@ -892,7 +892,7 @@ test("what may be asked at any time has a deadline of its own", async () => {
   });
   await time.pass(1_000);
   assert.notEqual(request.deadline, laterBy(time.now(), 30_000));
-  assert.deepEqual(askingRequest(context, sent), {
+  assert.deepEqual(followUpWithNewDeadline(context, sent), {
     ...request,
     deadline: laterBy(time.now(), 30_000),
   });

@@ -50,7 +50,7 @@ export function followUpRequest(
 /**
  * The same request with a new deadline, for inquiries and reversals, which may be sent at any time.
  */
-export function askingRequest(
+export function followUpWithNewDeadline(
   context: { readonly account: Account; answerBy(): Instant },
   payment: Payment,
 ): FollowUpRequest {

@@ -4,7 +4,7 @@ import {
   decideLateUndone,
   decideUndoOutcome,
   type LateApproval,
-  type LateApprovalMet,
+  type LateApprovalDecision,
 } from "../decisions/late-approvals.ts";
 import { decideMarkForReview, decideRepeat } from "../decisions/payment-decisions.ts";
 import { assert } from "../kernel/assert.ts";
@@ -19,7 +19,7 @@ import { changePayment, selectPayment } from "./payment-change.ts";
  * How often a reversal without an answer is sent: repeating it is safe, and nothing repeats it
  * later.
  */
-const undoTries = 3;
+const maxUndoAttempts = 3;
 
 /**
  * Handles an approval whose attempt was no longer under way. If the payment has ended another way,
@@ -27,7 +27,7 @@ const undoTries = 3;
  * Resolves with the payment after that. `sent` is the payment as it was sent. `isKnownLate`: the
  * attempt is known to be over, so the alarm is raised even if the store is unavailable.
  */
-export async function meetLateApproval(
+export async function handleLateApproval(
   context: OperationContext,
   sent: Payment,
   late: LateApproval,
@@ -37,29 +37,29 @@ export async function meetLateApproval(
 ): Promise<Payment> {
   try {
     const seen = await selectPayment(context, { hash: sent.id });
-    let met: LateApprovalMet | undefined;
+    let decision: LateApprovalDecision | undefined;
     // Without the epoch: the number of attempts shows whether this attempt was the last.
     const { payment } = await changePayment(
       { store: context.store, change: (decide) => context.change(decide) },
       seen,
       (current) => {
-        met = decideLateApproval(current, late, context.clock.now(), by);
-        return met?.change;
+        decision = decideLateApproval(current, late, context.clock.now(), by);
+        return decision?.change;
       },
     );
-    if (met === undefined) return payment;
-    if (met.change !== undefined) context.approvalCameLate(payment, late.kind);
-    if (met.left === "nothing") return payment;
-    if (met.left === "capture") return await undoLateCapture(context, payment, by);
+    if (decision === undefined) return payment;
+    if (decision.change !== undefined) context.reportLateApproval(payment, late.kind);
+    if (decision.remaining === "nothing") return payment;
+    if (decision.remaining === "capture") return await undoLateCapture(context, payment, by);
     const isUndone =
-      met.left === "authorization" &&
+      decision.remaining === "authorization" &&
       (await undoAuthorization(context, sent, late.attempt, approval));
-    if (met.change === undefined) {
+    if (decision.change === undefined) {
       if (isUndone) return payment;
       // Recovery inquires again, unless it has ended the attempt meanwhile.
       const after = await selectPayment(context, { hash: sent.id });
       if (after.attempt !== undefined) return after;
-      context.approvalCameLate(after, late.kind);
+      context.reportLateApproval(after, late.kind);
     }
     const number = "id" in late ? late.id : late.attempt;
     const { payment: after } = await changePayment(context, payment, (current) =>
@@ -72,8 +72,8 @@ export async function meetLateApproval(
     if (!(error instanceof ServiceError)) throw error;
     // The store is unavailable: it is unknown whether the books have what the acquirer holds.
     // Nothing is undone until that is known.
-    if (isKnownLate) context.approvalCameLate(sent, late.kind);
-    meetWhenReadable(context, sent, late, by, approval);
+    if (isKnownLate) context.reportLateApproval(sent, late.kind);
+    deferLateApproval(context, sent, late, by, approval);
     return sent;
   }
 }
@@ -82,7 +82,7 @@ export async function meetLateApproval(
  * The payment after the outcome of a capture or void was recorded; handles an approval that came
  * late. `sent` holds the attempt.
  */
-export async function meetIfLate(
+export async function handleIfLate(
   context: OperationContext,
   sent: Payment,
   recorded: { readonly payment: Payment; readonly superseded: boolean; readonly change: unknown },
@@ -97,8 +97,8 @@ export async function meetIfLate(
     kind === "capture"
       ? { kind, attempt: number, amount }
       : { kind: "void", attempt: number, lapsed: kind === "lapse" };
-  if (recorded.superseded) return meetLateApproval(context, sent, late, by);
-  meetWhenReadable(context, sent, late, by);
+  if (recorded.superseded) return handleLateApproval(context, sent, late, by);
+  deferLateApproval(context, sent, late, by);
   return recorded.payment;
 }
 
@@ -106,16 +106,16 @@ export async function meetIfLate(
  * For an approval that could not be committed: recovery inquires again, unless the attempt was no
  * longer under way. If the approval cannot be checked later either, the alarm is raised.
  */
-export function meetWhenReadable(
+export function deferLateApproval(
   context: OperationContext,
   sent: Payment,
   late: LateApproval,
   by: FactSource,
   approval?: Approval,
 ): void {
-  context.later(
-    () => meetLateApproval(context, sent, late, by, approval, false),
-    () => context.approvalCameLate(sent, late.kind),
+  context.defer(
+    () => handleLateApproval(context, sent, late, by, approval, false),
+    () => context.reportLateApproval(sent, late.kind),
   );
 }
 
@@ -134,7 +134,7 @@ async function undoAuthorization(
     authorizationCode,
     acquirerReference,
   };
-  for (let tries = 0; tries < undoTries; tries += 1) {
+  for (let tries = 0; tries < maxUndoAttempts; tries += 1) {
     const reference = undoReference(sent, attempt);
     const outcome = await connectorFor(context, sent).reverse({
       merchantId,
@@ -159,7 +159,7 @@ export async function undoLateCapture(
 ): Promise<Payment> {
   const { attempt } = payment;
   assert(attempt?.kind === "undo", "an undo is recorded before it is sent");
-  const { payment: claimed, outcome } = await giveBack(context, payment, attempt);
+  const { payment: claimed, outcome } = await refundLateCapture(context, payment, attempt);
   const { payment: after } = await changePayment(context, claimed, (current) =>
     decideUndoOutcome(current, attempt.number, outcome, context.clock.now(), by),
   );
@@ -170,7 +170,7 @@ export async function undoLateCapture(
  * Only a positive answer counts: the refund is approved, or the acquirer lists it. If the acquirer
  * reports no more captured than the books have, its report may be late.
  */
-async function giveBack(
+async function refundLateCapture(
   context: OperationContext,
   payment: Payment,
   attempt: Attempt,
@@ -190,8 +190,8 @@ async function giveBack(
   if (found?.kind !== "found") return { payment, outcome: "open" };
   if (found.refunds.includes(request.reference)) return { payment, outcome: "done" };
   const wasSent = attempt.answerBy > attempt.sentAt;
-  const isThere = found.captured - payment.captured >= attempt.amount;
-  if (!isThere || (wasSent && !repeatsFollowUps)) return { payment, outcome: "open" };
+  const isReported = found.captured - payment.captured >= attempt.amount;
+  if (!isReported || (wasSent && !repeatsFollowUps)) return { payment, outcome: "open" };
   // Committed before it is sent, and by one process only.
   const { payment: claimed, change } = await changePayment(context, payment, (current) =>
     current.version === payment.version

@@ -3,12 +3,12 @@ import { test } from "node:test";
 import { day, laterBy } from "../kernel/instant.ts";
 import { createMemoryStore } from "../stores/memory/memory-store.ts";
 import * as given from "../../test/contract/store-fixtures.ts";
-import { listCards, mostCardsLookedAt } from "./list-cards.ts";
+import { listCards, maxCardsExamined } from "./list-cards.ts";
 import type { OperationContext } from "./operation.ts";
 
 test("stored cards are looked at a thousand at a time, of each thousand the newest first, and of one moment those that were stored last", async () => {
   const store = createMemoryStore();
-  for (let number = 1; number <= mostCardsLookedAt + 3; number += 1) {
+  for (let number = 1; number <= maxCardsExamined + 3; number += 1) {
     const card = given.newCard(number);
     // Their digests increase; every tenth card was stored a day after the others.
     const createdAt = number % 10 === 0 ? laterBy(given.start, day) : card.createdAt;
@@ -35,7 +35,7 @@ test("stored cards are looked at a thousand at a time, of each thousand the newe
   );
   assert.deepEqual(
     [first.found, first.next],
-    [mostCardsLookedAt, given.tokenDigest(mostCardsLookedAt)],
+    [maxCardsExamined, given.tokenDigest(maxCardsExamined)],
   );
   const rest = await list({ after: first.next });
   assert.deepEqual([rest.found, rest.next, rest.cards.length], [3, undefined, 2]);

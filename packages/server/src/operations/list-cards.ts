@@ -5,7 +5,7 @@ import { read } from "./commit.ts";
 import { defineOperation } from "./operation.ts";
 
 /** Maximum number of stored cards that one call reads. */
-export const mostCardsLookedAt = 1_000;
+export const maxCardsExamined = 1_000;
 
 export interface CardsInput {
   /** Continues after the card with this digest. */
@@ -36,8 +36,8 @@ export const listCards = defineOperation<CardsInput, CardList>({
   errors: ["read_timed_out"],
 
   async run({ store, account }, { after, brand, mask, limit }) {
-    const looked = await read(store.cardsListed(account.id, after, mostCardsLookedAt + 1));
-    const cards = looked.slice(0, mostCardsLookedAt);
+    const examined = await read(store.cardsListed(account.id, after, maxCardsExamined + 1));
+    const cards = examined.slice(0, maxCardsExamined);
     const found = cards
       .filter((card) => brand === undefined || card.brand === brand)
       .filter(
@@ -49,7 +49,7 @@ export const listCards = defineOperation<CardsInput, CardList>({
           ? right.position - left.position
           : right.createdAt - left.createdAt,
       );
-    const isMore = looked.length > mostCardsLookedAt;
+    const isMore = examined.length > maxCardsExamined;
     return {
       cards: found.slice(0, limit),
       found: found.length,

@@ -9,7 +9,7 @@ import { defineOperation, type OperationContext } from "./operation.ts";
  * Maximum number of payments that one call reads: some tens of milliseconds of work. The stores
  * read and search them in pieces, between which requests are served.
  */
-const mostLookedAt = 2_000;
+const maxExamined = 2_000;
 
 export interface ListInput {
   readonly filter: PaymentFilter;
@@ -33,9 +33,9 @@ export const listPayments = defineOperation<ListInput, PaymentList>({
   async run(context, { filter, name, before, limit }) {
     const named =
       before === undefined && name !== undefined ? await paymentNamed(context, name) : undefined;
-    const passes = named !== undefined && passesRest(named, filter);
-    if (named !== undefined) return { payments: passes ? [named] : [], next: undefined };
-    const page = { limit, lookAt: mostLookedAt, ...(before === undefined ? {} : { before }) };
+    const matches = named !== undefined && matchesFilter(named, filter);
+    if (named !== undefined) return { payments: matches ? [named] : [], next: undefined };
+    const page = { limit, maxExamined, ...(before === undefined ? {} : { before }) };
     return read(context.store.paymentsListed(context.account.id, filter, page));
   },
 });
@@ -48,7 +48,7 @@ async function paymentNamed(
   return byId ?? (await read(store.paymentByCode(account.id, text)));
 }
 
-function passesRest(payment: Payment, filter: PaymentFilter): boolean {
+function matchesFilter(payment: Payment, filter: PaymentFilter): boolean {
   const { brand } = filter;
   return (
     isAmong(filter, payment.state, () => payment) &&

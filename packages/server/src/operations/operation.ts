@@ -48,19 +48,19 @@ export interface OperationContext {
    * Raises an alarm: a stored card of this account could not be decrypted, because it was altered
    * or its keys are lost.
    */
-  cardNotReadable(error: unknown): void;
+  reportUnreadableCard(error: unknown): void;
   /** Raises an alarm: an acquirer approved an attempt that was already recorded as not done. */
-  approvalCameLate(payment: Payment, of: LateApproval["kind"]): void;
+  reportLateApproval(payment: Payment, of: LateApproval["kind"]): void;
   /**
-   * Runs `task` when the store is available again, within seconds. Kept in memory only: `givenUp`
+   * Runs `task` when the store is available again, within seconds. Kept in memory only: `abandon`
    * is called instead if too many tasks wait, or if the process stops first.
    */
-  later(task: () => Promise<unknown>, givenUp: () => void): void;
+  defer(task: () => Promise<unknown>, abandon: () => void): void;
   /**
    * Runs `task` after earlier requests of this process for the same payment. It receives `found`,
    * or the payment as read again if there were earlier requests.
    */
-  inTurn<T>(found: Payment, task: (payment: Payment) => Promise<T>): Promise<T>;
+  withLock<T>(found: Payment, task: (payment: Payment) => Promise<T>): Promise<T>;
 }
 
 /** A request of a merchant. */

@@ -1,7 +1,7 @@
 import {
   decideRefund,
   decideRefundCancel,
-  refundAskedForBy,
+  refundOfRequest,
 } from "../decisions/refund-decisions.ts";
 import { assert } from "../kernel/assert.ts";
 import { ServiceError } from "../payment/service-error.ts";
@@ -10,9 +10,9 @@ import type { Payment } from "../payment/payment.ts";
 import type { Refund, RefundId } from "../payment/refund.ts";
 import { containsMaskedPan } from "../vault/contains-pan.ts";
 import { cancel } from "./cancel.ts";
-import { carriedOutOn, traces, unlessCarriedOut } from "./carried-out.ts";
+import { paymentIfDone, requestFacts, resultOrEarlier } from "./repeated-requests.ts";
 import { read } from "./commit.ts";
-import type { NamedByKey, RefundInput, RefundSelector } from "./direct-input.ts";
+import type { IdempotentInput, RefundInput, RefundSelector } from "./direct-input.ts";
 import { defineOperation } from "./operation.ts";
 import { changePayment, selectPayment } from "./payment-change.ts";
 
@@ -43,9 +43,9 @@ export const refund = defineOperation<RefundInput, Refunded>({
     const seen = await selectPayment(context, selector);
     let id: RefundId = 0;
     const { payment } = await changePayment(context, seen, (current) => {
-      const asked = refundAskedForBy(current, request);
-      id = asked?.id ?? newRefundId(context.random);
-      if (asked !== undefined) return undefined;
+      const existing = refundOfRequest(current, request);
+      id = existing?.id ?? newRefundId(context.random);
+      if (existing !== undefined) return undefined;
       const isRefused =
         context.account.settings.refuseCardLikeCodes &&
         code !== undefined &&
@@ -63,7 +63,7 @@ export const refund = defineOperation<RefundInput, Refunded>({
 });
 
 /** Cancels a refund that has not been sent yet. */
-export const cancelRefund = defineOperation<RefundSelector & NamedByKey, Refunded>({
+export const cancelRefund = defineOperation<RefundSelector & IdempotentInput, Refunded>({
   name: "cancel_refund",
   errors: ["refund_not_found", "refund_not_cancellable"],
 
@@ -74,7 +74,7 @@ export const cancelRefund = defineOperation<RefundSelector & NamedByKey, Refunde
       "id" in selector ? each.id === selector.id : each.code === selector.code,
     );
     if (seen === undefined || found === undefined) throw new ServiceError("refund_not_found");
-    const payment = await unlessCarriedOut(
+    const payment = await resultOrEarlier(
       async () => {
         const { payment: changed } = await changePayment(context, seen, (current) =>
           decideRefundCancel(
@@ -87,7 +87,7 @@ export const cancelRefund = defineOperation<RefundSelector & NamedByKey, Refunde
         );
         return changed;
       },
-      () => carriedOutOn(context, seen, request, traces.refundCancel),
+      () => paymentIfDone(context, seen, request, requestFacts.refundCancel),
     );
     return { payment, refund: refundOf(payment, found.id) };
   },

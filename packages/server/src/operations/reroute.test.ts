@@ -66,8 +66,8 @@ async function given(storeOver: (store: Store) => Store = (store) => store) {
     connectors: connectorsOf([first, second]),
     cvvCache: new CvvCache(random),
     acquirerTimeoutMs: 30_000,
-    deliverTo: () => [],
-    told: () => undefined,
+    endpointsOf: () => [],
+    onNotificationsCommitted: () => undefined,
     alarm: ({ what }) => assert.fail(what),
   });
   const accounts = new AccountDirectory(store, time);

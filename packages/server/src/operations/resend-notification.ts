@@ -15,12 +15,12 @@ export const resendNotification = defineOperation<PaymentSelector, Payment>({
 
   async run(context, selector) {
     const seen = await selectPayment(context, selector);
-    const told = await read(
+    const announced = await read(
       context.store.notificationsOfPayment(seen.merchantId, seen.id, 1, "payment"),
     );
     return (
       await changePayment(context, seen, (current) =>
-        decideResend(current, told.length > 0, context.clock.now()),
+        decideResend(current, announced.length > 0, context.clock.now()),
       )
     ).payment;
   },

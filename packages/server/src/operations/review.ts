@@ -3,7 +3,7 @@ import { decideReviewAccepted, decideReviewRejected } from "../decisions/review-
 import type { Payment } from "../payment/payment.ts";
 import type { PaymentSelector } from "./direct-input.ts";
 import { connectorFor, followUpRequest } from "./follow-up.ts";
-import { meetIfLate } from "./late-approval.ts";
+import { handleIfLate } from "./late-approval.ts";
 import { defineOperation } from "./operation.ts";
 import { changePayment, recordPayment, selectPayment } from "./payment-change.ts";
 
@@ -14,7 +14,7 @@ export const acceptReview = defineOperation<PaymentSelector, Payment>({
 
   async run(context, selector) {
     const found = await selectPayment(context, selector);
-    return context.inTurn(found, async (seen) => {
+    return context.withLock(found, async (seen) => {
       const { payment: sent } = await changePayment(context, seen, (payment) =>
         decideReviewAccepted(payment, context.clock.now(), context.answerBy()),
       );
@@ -30,7 +30,7 @@ export const acceptReview = defineOperation<PaymentSelector, Payment>({
           "operator",
         ),
       );
-      return meetIfLate(context, sent, recorded, outcome, "operator");
+      return handleIfLate(context, sent, recorded, outcome, "operator");
     });
   },
 });
@@ -42,7 +42,7 @@ export const rejectReview = defineOperation<PaymentSelector, Payment>({
 
   async run(context, selector) {
     const found = await selectPayment(context, selector);
-    return context.inTurn(found, async (seen) => {
+    return context.withLock(found, async (seen) => {
       const { payment: sent } = await changePayment(context, seen, (payment) =>
         decideReviewRejected(payment, context.clock.now(), context.answerBy()),
       );
@@ -51,7 +51,7 @@ export const rejectReview = defineOperation<PaymentSelector, Payment>({
       const recorded = await recordPayment(context, sent, (current) =>
         decideVoidOutcome(current, request.attemptNumber, outcome, context.clock.now(), "operator"),
       );
-      return meetIfLate(context, sent, recorded, outcome, "operator");
+      return handleIfLate(context, sent, recorded, outcome, "operator");
     });
   },
 });

@@ -8,7 +8,7 @@ import { type Instant, laterBy } from "../kernel/instant.ts";
 import { KeyedMutex } from "../kernel/keyed-mutex.ts";
 import type { Random } from "../kernel/random.ts";
 import { ServiceError } from "../payment/service-error.ts";
-import type { Account, SimulatorTreatment } from "../merchant/account.ts";
+import type { Account, SimulatorBehaviour } from "../merchant/account.ts";
 import { errorFacts } from "../logging/error-facts.ts";
 import type { EndpointId } from "../notification/events.ts";
 import type { Payment } from "../payment/payment.ts";
@@ -57,21 +57,21 @@ export interface RunnerParts {
   /** Which card numbers may be stored and charged; all by default. */
   readonly acceptsPan?: ((pan: Pan) => boolean) | undefined;
   /** Endpoints that receive this payment's notifications. */
-  readonly deliverTo: (account: Account, payment: Payment) => readonly EndpointId[];
+  readonly endpointsOf: (account: Account, payment: Payment) => readonly EndpointId[];
   /** Those endpoints that receive several payments in one message; none by default. */
-  readonly gatherFor?: (
-    account: Account,
-    deliverTo: readonly EndpointId[],
-  ) => readonly EndpointId[];
+  readonly batchFor?: (account: Account, endpoints: readonly EndpointId[]) => readonly EndpointId[];
   /**
    * Called after notifications were committed. Must be cheap and must not throw. In the sandbox the
    * client's answer may have to wait for the promise, which never rejects.
    */
-  readonly told: (account: Account, change: Change) => Promise<void> | undefined;
+  readonly onNotificationsCommitted: (
+    account: Account,
+    change: Change,
+  ) => Promise<void> | undefined;
   /**
    * Called with each new version of a payment after its commit. Must be cheap and must not throw.
    */
-  readonly committed?: (payment: Payment) => void;
+  readonly onCommitted?: (payment: Payment) => void;
 }
 
 /** Provides operations with their context and maps their failures. */
@@ -79,7 +79,7 @@ export class Runner {
   readonly #parts: RunnerParts;
   readonly #paymentIds: PaymentIds;
   readonly #mutex = new KeyedMutex(requestQueue);
-  readonly #later: Later[] = [];
+  readonly #later: DeferredTask[] = [];
 
   constructor(parts: RunnerParts) {
     this.#parts = parts;
@@ -97,12 +97,12 @@ export class Runner {
       return await operation.run(context, input);
     } catch (error) {
       if (error instanceof ServiceError) throw error;
-      await this.#raise(error, context.touched);
+      await this.#raise(error, context.lastCommitted);
       throw new ServiceError("internal_failure");
     } finally {
       // The operation is over, so no other request waits for this one. It gives up its place in the
       // work limit (`waits`), because only notification chaos makes an answer wait.
-      const { waits = (wait) => wait }: SimulatorTreatment = account.settings.simulator;
+      const { waits = (wait) => wait }: SimulatorBehaviour = account.settings.simulator;
       if (context.answerWaitsFor.length > 0) await waits(Promise.all(context.answerWaitsFor));
     }
   }
@@ -113,14 +113,14 @@ export class Runner {
   }
 
   /** Runs the tasks that wait for the store. */
-  async doLater(): Promise<void> {
+  async runDeferred(): Promise<void> {
     // A task that fails again is queued again.
-    for (const { task } of this.#later.splice(0)) await task().catch(() => undefined);
+    for (const { task } of this.#deferred.splice(0)) await task().catch(() => undefined);
   }
 
   /** Called when the process stops: the waiting tasks are abandoned. */
-  giveUpLater(): void {
-    for (const { givenUp } of this.#later.splice(0)) givenUp();
+  abandonDeferred(): void {
+    for (const { abandon } of this.#deferred.splice(0)) abandon();
   }
 
   /**
@@ -132,7 +132,7 @@ export class Runner {
   }
 
   #contextOf(account: Account): Context {
-    return new Context(this.#parts, account, this.#mutex, this.#paymentIds, this.#later);
+    return new Context(this.#parts, account, this.#mutex, this.#paymentIds, this.#deferred);
   }
 
   async #raise(error: unknown, payment: Payment | undefined): Promise<void> {
@@ -159,14 +159,14 @@ export class Runner {
   }
 }
 
-/** A task that waits for the store (OperationContext.later). */
-interface Later {
+/** A task that waits for the store (OperationContext.defer). */
+interface DeferredTask {
   readonly task: () => Promise<unknown>;
-  readonly givenUp: () => void;
+  readonly abandon: () => void;
 }
 
 /** Further tasks are abandoned at once. */
-const mostLater = 1_000;
+const maxDeferred = 1_000;
 
 class Context implements OperationContext {
   readonly account: Account;
@@ -179,28 +179,28 @@ class Context implements OperationContext {
   /**
    * The payment that this operation committed last: it is marked for review if an invariant breaks.
    */
-  touched: Payment | undefined;
+  lastCommitted: Payment | undefined;
   readonly answerWaitsFor: Promise<void>[] = [];
   readonly #acquirerTimeoutMs: number;
   readonly #epoch: () => number;
   readonly #mutex: KeyedMutex;
   readonly #paymentIds: PaymentIds;
-  readonly #later: Later[];
+  readonly #deferred: DeferredTask[];
   readonly #alarm: RunnerParts["alarm"];
   readonly #acceptsPan: RunnerParts["acceptsPan"];
-  readonly #deliverTo: RunnerParts["deliverTo"];
-  readonly #gatherFor: RunnerParts["gatherFor"];
-  readonly #told: RunnerParts["told"];
-  readonly #committed: RunnerParts["committed"];
+  readonly #endpointsOf: RunnerParts["endpointsOf"];
+  readonly #batchFor: RunnerParts["batchFor"];
+  readonly #onNotificationsCommitted: RunnerParts["onNotificationsCommitted"];
+  readonly #onCommitted: RunnerParts["onCommitted"];
 
   constructor(
     parts: RunnerParts,
     account: Account,
     mutex: KeyedMutex,
     ids: PaymentIds,
-    later: Later[],
+    deferred: DeferredTask[],
   ) {
-    this.#later = later;
+    this.#deferred = deferred;
     this.account = account;
     this.clock = parts.clock;
     this.random = parts.random;
@@ -214,17 +214,17 @@ class Context implements OperationContext {
     this.#paymentIds = ids;
     this.#alarm = parts.alarm;
     this.#acceptsPan = parts.acceptsPan;
-    this.#deliverTo = parts.deliverTo;
-    this.#gatherFor = parts.gatherFor;
-    this.#told = parts.told;
-    this.#committed = parts.committed;
+    this.#endpointsOf = parts.endpointsOf;
+    this.#batchFor = parts.batchFor;
+    this.#onNotificationsCommitted = parts.onNotificationsCommitted;
+    this.#onCommitted = parts.onCommitted;
   }
 
   acceptsPan(pan: Pan): boolean {
     return this.#acceptsPan?.(pan) ?? true;
   }
 
-  cardNotReadable(error: unknown): void {
+  reportUnreadableCard(error: unknown): void {
     const what = "a stored card opens with the keys of this installation";
     this.#alarm({
       kind: "card_not_readable",
@@ -235,14 +235,14 @@ class Context implements OperationContext {
     });
   }
 
-  approvalCameLate({ merchantId, id }: Payment, of: LateApproval["kind"]): void {
+  reportLateApproval({ merchantId, id }: Payment, of: LateApproval["kind"]): void {
     const what = `the approval of this ${of} comes while its attempt is under way`;
     this.#alarm({ kind: "approval_came_late", what, where: undefined, merchantId, paymentId: id });
   }
 
-  later(task: () => Promise<unknown>, givenUp: () => void): void {
-    if (this.#later.length < mostLater) this.#later.push({ task, givenUp });
-    else givenUp();
+  defer(task: () => Promise<unknown>, abandon: () => void): void {
+    if (this.#deferred.length < maxDeferred) this.#deferred.push({ task, abandon });
+    else abandon();
   }
 
   newPaymentId(at: Instant): PaymentId {
@@ -258,29 +258,27 @@ class Context implements OperationContext {
   }
 
   async change<C extends Change | undefined>(decide: () => C | Promise<C>): Promise<C> {
-    const addressed = (decided: C): C => {
+    const withEndpoints = (decided: C): C => {
       if (decided?.payment === undefined || decided.notifications.length === 0) return decided;
-      const deliverTo = this.#deliverTo(this.account, decided.payment.next);
-      if (deliverTo.length === 0) return decided;
-      const gatherFor = this.#gatherFor?.(this.account, deliverTo) ?? [];
-      return gatherFor.length > 0
-        ? { ...decided, deliverTo, gatherFor }
-        : { ...decided, deliverTo };
+      const endpoints = this.#endpointsOf(this.account, decided.payment.next);
+      if (endpoints.length === 0) return decided;
+      const batchFor = this.#batchFor?.(this.account, endpoints) ?? [];
+      return batchFor.length > 0 ? { ...decided, endpoints, batchFor } : { ...decided, endpoints };
     };
     const change = await commitDecision(this.store, () => {
       const decided = decide();
-      return decided instanceof Promise ? decided.then(addressed) : addressed(decided);
+      return decided instanceof Promise ? decided.then(withEndpoints) : withEndpoints(decided);
     });
-    if (change?.payment !== undefined) this.#committed?.(change.payment.next);
-    if (change?.deliverTo !== undefined) {
-      const wait = this.#told(this.account, change);
+    if (change?.payment !== undefined) this.#onCommitted?.(change.payment.next);
+    if (change?.endpoints !== undefined) {
+      const wait = this.#onNotificationsCommitted(this.account, change);
       if (wait !== undefined) this.answerWaitsFor.push(wait);
     }
-    this.touched = change?.payment?.next ?? this.touched;
+    this.lastCommitted = change?.payment?.next ?? this.lastCommitted;
     return change;
   }
 
-  inTurn<T>(found: Payment, task: (payment: Payment) => Promise<T>): Promise<T> {
+  withLock<T>(found: Payment, task: (payment: Payment) => Promise<T>): Promise<T> {
     return this.#mutex.runExclusive(found.merchantId + found.id, (hasWaited) =>
       hasWaited ? reread(this, found).then(task) : task(found),
     );

@@ -18,8 +18,8 @@ export interface SandboxKeys {
 export type ChosenKeys = { readonly [Name in keyof SandboxKeys]: string | undefined };
 
 /** Another process is already creating the keys of this empty database. */
-export class FirstStartElsewhere extends Error {
-  override readonly name = "FirstStartElsewhere";
+export class ConcurrentFirstStart extends Error {
+  override readonly name = "ConcurrentFirstStart";
 
   constructor() {
     super(

@@ -80,8 +80,8 @@ test("no second card is stored under a token of an earlier version whose card is
     connectors: connectorsOf([createSimulator({ clock: systemClock, scheduler: systemScheduler })]),
     cvvCache: new CvvCache(random),
     acquirerTimeoutMs: 30_000,
-    deliverTo: () => [],
-    told: () => undefined,
+    endpointsOf: () => [],
+    onNotificationsCommitted: () => undefined,
     alarm: () => undefined,
   });
   const keep = (chosen: string) =>

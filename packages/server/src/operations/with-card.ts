@@ -46,7 +46,7 @@ export async function withCard<T>(
     });
   } catch (error) {
     if (!(error instanceof VaultError)) throw error;
-    context.cardNotReadable(error);
+    context.reportUnreadableCard(error);
     throw new ServiceError("card_not_readable");
   } finally {
     left?.wipe();
@@ -67,7 +67,7 @@ export async function usableCard(context: OperationContext, token: string): Prom
   if (stored === undefined || tokenExpiresAt(stored.lastUsedAt) <= context.clock.now())
     throw new ServiceError("token_not_found");
   if (!context.vault.isGenuine(stored)) {
-    context.cardNotReadable(new VaultError());
+    context.reportUnreadableCard(new VaultError());
     throw new ServiceError("card_not_readable");
   }
   return stored;

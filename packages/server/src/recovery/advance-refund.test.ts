@@ -70,8 +70,8 @@ async function sendLate(meanwhile: (sent: Payment) => readonly PaymentChange[]) 
     ]),
     cvvCache: new CvvCache(random),
     acquirerTimeoutMs: 30_000,
-    deliverTo: () => [],
-    told: () => undefined,
+    endpointsOf: () => [],
+    onNotificationsCommitted: () => undefined,
     alarm: ({ kind }) => void alarms.push(kind),
   });
   const after = await advanceRefund(runner.contextOf(account), payment, id);

@@ -10,7 +10,7 @@ import {
 import { assert } from "../kernel/assert.ts";
 import { type Instant, laterBy } from "../kernel/instant.ts";
 import { connectorFor, originalOf } from "../operations/follow-up.ts";
-import { meetLateApproval } from "../operations/late-approval.ts";
+import { handleLateApproval } from "../operations/late-approval.ts";
 import type { OperationContext } from "../operations/operation.ts";
 import { changePayment } from "../operations/payment-change.ts";
 import type { Payment } from "../payment/payment.ts";
@@ -122,7 +122,7 @@ async function applyOutcome(
     decideRefundOutcome(current, id, attempt, outcome, context.clock.now(), by),
   );
   if (change !== undefined || outcome.kind !== "approved") return settled;
-  return meetLateApproval(context, payment, { kind: "refund", id, attempt }, by);
+  return handleLateApproval(context, payment, { kind: "refund", id, attempt }, by);
 }
 
 async function applyDecision(

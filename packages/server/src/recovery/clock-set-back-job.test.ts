@@ -31,7 +31,7 @@ async function setBack(context: TestContext) {
         {
           at: ahead,
           notifications: [{ kind: "update", paymentId: payment.id }],
-          deliverTo: ["shop" as EndpointId],
+          endpoints: ["shop" as EndpointId],
         },
       ),
     );
@@ -111,11 +111,11 @@ test("deliveries of a merchant that fill several pages are all due now", async (
     { length: 500 },
     () => ({ kind: "update", paymentId: payment.id }) as const,
   );
-  const deliverTo = ["books", "shop"] as EndpointId[];
+  const endpoints = ["books", "shop"] as EndpointId[];
   await store.commit(
     given.paymentChange(
       { ...payment, version: 2 },
-      { at: laterBy(time.now(), day), notifications, deliverTo },
+      { at: laterBy(time.now(), day), notifications, endpoints },
     ),
   );
   await start();

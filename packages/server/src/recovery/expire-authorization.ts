@@ -1,6 +1,6 @@
 import { decideLapse, decideVoidOutcome } from "../decisions/payment-decisions.ts";
 import { connectorFor, followUpRequest } from "../operations/follow-up.ts";
-import { meetIfLate } from "../operations/late-approval.ts";
+import { handleIfLate } from "../operations/late-approval.ts";
 import type { OperationContext } from "../operations/operation.ts";
 import { changePayment } from "../operations/payment-change.ts";
 import type { Payment } from "../payment/payment.ts";
@@ -22,7 +22,7 @@ export async function expireAuthorization(
   const settled = await changePayment(context, sent, (current) =>
     decideVoidOutcome(current, request.attemptNumber, outcome, context.clock.now(), "clock"),
   );
-  return meetIfLate(
+  return handleIfLate(
     context,
     sent,
     { ...settled, superseded: settled.change === undefined },

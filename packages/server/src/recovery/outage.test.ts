@@ -63,8 +63,8 @@ async function given() {
     connectors: connectorsOf([inCircuit("sick", sick), inCircuit("well", well)]),
     cvvCache: new CvvCache(random),
     acquirerTimeoutMs,
-    deliverTo: () => [],
-    told: () => undefined,
+    endpointsOf: () => [],
+    onNotificationsCommitted: () => undefined,
     alarm: ({ what }) => assert.fail(what),
   });
   const accounts = new AccountDirectory(store, time);

@@ -191,8 +191,8 @@ async function open({ sent, says, capabilities }: Case) {
     connectors: connectorsOf([connector]),
     cvvCache: new CvvCache(random),
     acquirerTimeoutMs: 30_000,
-    deliverTo: () => [],
-    told: () => undefined,
+    endpointsOf: () => [],
+    onNotificationsCommitted: () => undefined,
     alarm: ({ what }) => assert.fail(what),
   });
   return { time, store, runner, sent };

@@ -17,8 +17,8 @@ import {
 import type { PaymentChange } from "../decisions/steps.ts";
 import { assert } from "../kernel/assert.ts";
 import { laterBy } from "../kernel/instant.ts";
-import { askingRequest, connectorFor, followUpRequest } from "../operations/follow-up.ts";
-import { meetIfLate, undoLateCapture } from "../operations/late-approval.ts";
+import { followUpWithNewDeadline, connectorFor, followUpRequest } from "../operations/follow-up.ts";
+import { handleIfLate, undoLateCapture } from "../operations/late-approval.ts";
 import type { OperationContext } from "../operations/operation.ts";
 import { changePayment } from "../operations/payment-change.ts";
 import type { Attempt, AttemptKind, Payment } from "../payment/payment.ts";
@@ -129,7 +129,9 @@ async function reverse(
   attempt: Attempt,
   conclusive: boolean,
 ): Promise<Payment> {
-  const outcome = await connectorFor(context, payment).reverse(askingRequest(context, payment));
+  const outcome = await connectorFor(context, payment).reverse(
+    followUpWithNewDeadline(context, payment),
+  );
   // "Unknown original" counts only if the original could not arrive any more when the reversal was
   // sent (reliability 3.2, W8).
   if (outcome.kind === "reversed" || (outcome.kind === "unknown_original" && conclusive)) {
@@ -233,7 +235,7 @@ async function applyFollowUpOutcome(
   const settled = await changePayment(context, payment, (current) =>
     decide(current, attempt.number, outcome, context.clock.now(), "recovery"),
   );
-  return meetIfLate(
+  return handleIfLate(
     context,
     payment,
     { ...settled, superseded: settled.change === undefined },
@@ -261,7 +263,7 @@ async function applyDecision(
 }
 
 function inquire(context: OperationContext, payment: Payment): ReturnType<Connector["inquire"]> {
-  return connectorFor(context, payment).inquire(askingRequest(context, payment));
+  return connectorFor(context, payment).inquire(followUpWithNewDeadline(context, payment));
 }
 
 /**

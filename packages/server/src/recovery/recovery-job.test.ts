@@ -72,8 +72,8 @@ async function given(
     connectors: connectorsOf([{ ...simulator, name: names[0] ?? "" }, ...others]),
     cvvCache: new CvvCache(random),
     acquirerTimeoutMs: 30_000,
-    deliverTo: () => [],
-    told: () => undefined,
+    endpointsOf: () => [],
+    onNotificationsCommitted: () => undefined,
     alarm: ({ what }) => assert.fail(what),
   });
   const reports: RecoveryProgress[] = [];

@@ -151,14 +151,14 @@ export class RecoveryJob {
     this.#cancelTimer?.();
     await this.#round;
     await Promise.all([...this.#refills, ...this.#inProgress.values(), this.#deferredTasks]);
-    this.#parts.runner.giveUpLater();
+    this.#parts.runner.abandonDeferred();
   }
 
   #schedule(): void {
     if (this.#stopped) return;
     this.#cancelTimer = this.#parts.scheduler.after(pollMs, () => {
       this.#deferredTasks ??= this.#parts.runner
-        .doLater()
+        .runDeferred()
         .finally(() => (this.#deferredTasks = undefined));
       this.#round = this.#enqueueDue().then(() => this.#schedule());
     });

@@ -108,7 +108,7 @@ describe("the job that deletes old records", () => {
       await store.commit(given.paymentChange(payment));
       const told = {
         notifications: [{ kind: "update", paymentId: payment.id }],
-        deliverTo: [shop],
+        endpoints: [shop],
       } as const;
       await store.commit(given.paymentChange({ ...payment, version: 2 }, told));
       const [delivery] = await store.deliveriesBetween(merchantA, index + 1, index + 1, 1);

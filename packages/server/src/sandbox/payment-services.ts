@@ -2,8 +2,8 @@ import type { MerchantId } from "../kernel/ids.ts";
 import { ServiceError } from "../payment/service-error.ts";
 import type { Account } from "../merchant/account.ts";
 import type { PaymentService } from "../payment-service.ts";
-import type { KeyHolder } from "../operations/account-directory.ts";
-import type { NamedRequests } from "../operations/named-requests.ts";
+import type { Credential } from "../operations/account-directory.ts";
+import type { IdempotentRequests } from "../operations/idempotent-requests.ts";
 import type { Operation } from "../operations/operation.ts";
 import type { World } from "./world.ts";
 import type { Worlds } from "./worlds.ts";
@@ -71,7 +71,7 @@ export class PaymentServices {
   }
 
   /** The credential for an integration key; undefined for an unknown key. */
-  byKey(key: string): KeyHolder | undefined | Promise<KeyHolder | undefined> {
+  byKey(key: string): Credential | undefined | Promise<Credential | undefined> {
     const world = this.#worlds.byKey(key);
     if (world !== undefined) return world.paymentService.accounts.byKey(key);
     const found = this.#own.accounts.byKey(key);
@@ -90,7 +90,7 @@ export class PaymentServices {
   }
 
   /** Answers a request with an Idempotency-Key, in the payment service of its account. */
-  readonly requests: Pick<NamedRequests, "answer"> = {
+  readonly requests: Pick<IdempotentRequests, "answer"> = {
     answer: (merchantId, key, digest, run, refuseKey) => {
       const service = this.of(merchantId);
       const runHere = async () => {
@@ -102,7 +102,7 @@ export class PaymentServices {
     },
   };
 
-  #asOwn(holder: KeyHolder | undefined): KeyHolder | undefined {
+  #asOwn(holder: Credential | undefined): Credential | undefined {
     if (holder !== undefined) this.#ownIds.add(holder.account.id);
     return holder;
   }

@@ -4,7 +4,7 @@ import { hexOf } from "../kernel/ids.ts";
 import { systemElapsed } from "../kernel/system-elapsed.ts";
 import type { Log } from "../logging/log-event.ts";
 import type { Account } from "../merchant/account.ts";
-import { FirstStartElsewhere } from "../operations/sandbox-account.ts";
+import { ConcurrentFirstStart } from "../operations/sandbox-account.ts";
 import { SlotLeaseKeeper } from "../recovery/slot-lease-keeper.ts";
 import { StoreOpenError } from "../stores/embedded/open-error.ts";
 import type { RunningStore } from "../stores/store.ts";
@@ -54,7 +54,7 @@ export async function openFoundation(
   const known = await store.accounts();
   const isNew = known.length === 0;
   // Two nodes that create keys at the same time would each seal cards that the other cannot open.
-  if (isNew && !slotAssignment.isAlone) throw new FirstStartElsewhere();
+  if (isNew && !slotAssignment.isAlone) throw new ConcurrentFirstStart();
   // Keys are created once, before anything is sealed. Lost keys must be restored from a backup: new
   // ones never replace them.
   const keys = await openKeys(config, ports, isNew, pair);

@@ -350,13 +350,13 @@ function requestPart({ next, replaces }: NonNullable<Change["request"]>): Reques
 }
 
 function deliveriesPart({
-  deliverTo = [],
-  gatherFor = [],
+  endpoints = [],
+  batchFor = [],
   deliveries = [],
 }: Change): DeliveriesPart | undefined {
-  if (deliverTo.length === 0 && deliveries.length === 0) return undefined;
+  if (endpoints.length === 0 && deliveries.length === 0) return undefined;
   return [
-    deliverTo,
+    endpoints,
     deliveries.map(({ next, replaces }) => [
       next.endpoint,
       next.number,
@@ -365,7 +365,7 @@ function deliveriesPart({
       next.kind,
       deliveryColumns(next),
     ]),
-    gatherFor,
+    batchFor,
   ];
 }
 

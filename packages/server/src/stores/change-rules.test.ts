@@ -59,8 +59,8 @@ function deliveryChange(over: Partial<Delivery> = {}, replaces?: number): Change
   return change({ deliveries: [deliveryOf(over, replaces)] });
 }
 
-function told(...deliverTo: readonly string[]): Change {
-  return given.paymentChange(given.newPayment(1), { deliverTo: deliverTo as EndpointId[] });
+function told(...endpoints: readonly string[]): Change {
+  return given.paymentChange(given.newPayment(1), { endpoints: endpoints as EndpointId[] });
 }
 
 const request = { key: "key", digest, claimedAt: start, answer: undefined };
@@ -248,8 +248,8 @@ const rows: readonly Row[] = [
   ["an endpoint is listed once", [told("a", "b", "a")], [told()]],
   [
     "what is gathered for an endpoint is for it",
-    [{ ...told("hook"), gatherFor: [hook, "other" as EndpointId] }, change({ gatherFor: [hook] })],
-    [{ ...told("other", "hook"), gatherFor: [hook] }],
+    [{ ...told("hook"), batchFor: [hook, "other" as EndpointId] }, change({ batchFor: [hook] })],
+    [{ ...told("other", "hook"), batchFor: [hook] }],
   ],
   [
     "notifications are counted from 1",

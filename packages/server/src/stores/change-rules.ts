@@ -11,7 +11,7 @@ const largestRefundId = 2 ** 31 - 1;
 
 /** The rules that every store checks before it reads stored data. Throws BrokenInvariant. */
 export function assertChangeIsSound(change: Change): void {
-  const { payment, cardUse, request, account, deliverTo, gatherFor = [], deliveries } = change;
+  const { payment, cardUse, request, account, endpoints, batchFor = [], deliveries } = change;
   assert(isHex(change.merchantId, 8), "a merchant id is 8 hex characters");
   if (payment === undefined) {
     assert(
@@ -37,9 +37,9 @@ export function assertChangeIsSound(change: Change): void {
     for (const { digest } of account.keys)
       assert(isHex(digest, 64), "a key's digest is 64 hex characters");
   }
-  if (deliverTo !== undefined) assertEndpointsAreSound(deliverTo);
-  for (const endpoint of gatherFor)
-    assert(deliverTo?.includes(endpoint) === true, "what is gathered for an endpoint is for it");
+  if (endpoints !== undefined) assertEndpointsAreSound(endpoints);
+  for (const endpoint of batchFor)
+    assert(endpoints?.includes(endpoint) === true, "what is gathered for an endpoint is for it");
   if (deliveries !== undefined) assertDeliveriesAreSound(change, deliveries);
   if (change.parking !== undefined) assertParkingIsSound(change, change.parking);
 }
@@ -114,7 +114,7 @@ function assertParkingIsSound(
   );
 }
 
-function assertEndpointsAreSound(endpoints: NonNullable<Change["deliverTo"]>): void {
+function assertEndpointsAreSound(endpoints: NonNullable<Change["endpoints"]>): void {
   for (const endpoint of endpoints)
     assert(endpointPattern.test(endpoint), "an endpoint's name is of letters, digits and dashes");
   assert(new Set(endpoints).size === endpoints.length, "an endpoint is listed once");

@@ -53,18 +53,18 @@ export interface Change {
    * stay and are not a conflict.
    */
   readonly deliveryDeletion?: {
-    readonly deliveries: readonly DeliveryName[];
+    readonly deliveries: readonly DeliveryKey[];
     readonly endedBefore: Instant;
   };
   /** A request with an Idempotency-Key: claimed before it runs, answered once. */
-  readonly request?: { readonly next: NamedRequest; readonly replaces: "nothing" | "claim" };
+  readonly request?: { readonly next: IdempotentRequest; readonly replaces: "nothing" | "claim" };
   readonly facts: readonly FactRecord[];
   readonly entries: readonly JournalEntry[];
   readonly notifications: readonly Notification[];
   /** Endpoints to notify: each gets a new delivery of each of `notifications`. */
-  readonly deliverTo?: readonly EndpointId[];
-  /** Those of `deliverTo` that take several payments in one message (openMessage in events.ts). */
-  readonly gatherFor?: readonly EndpointId[];
+  readonly endpoints?: readonly EndpointId[];
+  /** Those of `endpoints` that take several payments in one message (openMessage in events.ts). */
+  readonly batchFor?: readonly EndpointId[];
   /**
    * Deliveries of this merchant that changed, or that a replay adds to notifications committed
    * earlier.
@@ -93,10 +93,10 @@ export interface AccountKey {
 }
 
 /** Identifies a delivery of a merchant. */
-export type DeliveryName = Pick<Delivery, "endpoint" | "number">;
+export type DeliveryKey = Pick<Delivery, "endpoint" | "number">;
 
 /** The request recorded under an Idempotency-Key. */
-export interface NamedRequest {
+export interface IdempotentRequest {
   /** Chosen by the merchant, 1 to 255 characters. */
   readonly key: string;
   /**

@@ -36,11 +36,11 @@ export const aboveAllIds = "f".repeat(50);
 /** Number of rows to read for a page: one more than it may examine shows whether there are more. */
 function rowsFor(
   { states, outcomes, brand, text }: PaymentFilter,
-  { limit, lookAt }: ListPage,
+  { limit, maxExamined }: ListPage,
 ): number {
   const takesAll =
     states === undefined && outcomes === undefined && brand === undefined && text === undefined;
-  return (takesAll ? Math.min(limit, lookAt) : lookAt) + 1;
+  return (takesAll ? Math.min(limit, maxExamined) : maxExamined) + 1;
 }
 
 /** A page of payments, newest first. */
@@ -58,7 +58,7 @@ class Page {
 
   /** Returns the page if it is full, so that this row belongs to the next page. */
   add(row: Listed): PaymentList | undefined {
-    if (this.#looked === this.#most.lookAt || this.#payments.length === this.#most.limit)
+    if (this.#looked === this.#most.maxExamined || this.#payments.length === this.#most.limit)
       return { payments: this.#payments, next: this.#last };
     this.#looked += 1;
     this.#last = row.id;

@@ -16,7 +16,7 @@ import type {
   Verdict,
 } from "../payment/payment.ts";
 import type { Refund } from "../payment/refund.ts";
-import type { FactRecord, HistoryRow, KeyGrant, NamedRequest } from "./change.ts";
+import type { FactRecord, HistoryRow, KeyGrant, IdempotentRequest } from "./change.ts";
 import { orderFromJson, searchedInOrder } from "./order-row.ts";
 import type { Listed } from "./payment-list.ts";
 import type { PaymentFigure, StoredAccountKey } from "./store.ts";
@@ -458,7 +458,7 @@ export interface NamedRequestRow {
 export function namedRequestFromRow(
   key: string,
   { digest, claimedAt, status, body }: NamedRequestRow,
-): NamedRequest {
+): IdempotentRequest {
   return {
     key,
     digest,

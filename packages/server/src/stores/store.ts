@@ -22,9 +22,9 @@ import type {
   AccountKey,
   Change,
   CommitResult,
-  DeliveryName,
+  DeliveryKey,
   HistoryRow,
-  NamedRequest,
+  IdempotentRequest,
 } from "./change.ts";
 import type { IdentityStore } from "./identity.ts";
 
@@ -90,7 +90,7 @@ export interface Store {
 
   /**
    * Payments of this merchant that match the filter, by descending id, with ids below `before`, at
-   * most `limit`. At most `lookAt` payments are examined. An id begins with the millisecond of its
+   * most `limit`. At most `maxExamined` payments are examined. An id begins with the millisecond of its
    * creation; within that millisecond, ids made by one process ascend.
    */
   paymentsListed(
@@ -144,7 +144,7 @@ export interface Store {
    * Reads the request recorded under this merchant's Idempotency-Key; undefined if the key was
    * never used or was deleted.
    */
-  namedRequest(merchantId: MerchantId, key: string): Promise<NamedRequest | undefined>;
+  namedRequest(merchantId: MerchantId, key: string): Promise<IdempotentRequest | undefined>;
   /**
    * Idempotency-Keys of all merchants that have an answer and were claimed before `before`, oldest
    * first, at most `limit`.
@@ -414,7 +414,7 @@ export interface ListPage {
    * Bounds the work: a page may end with fewer than `limit` payments, or none, and still have a
    * `next`.
    */
-  readonly lookAt: number;
+  readonly maxExamined: number;
 }
 
 export interface PaymentList {
@@ -446,7 +446,7 @@ export interface ListedCard extends Pick<
 }
 
 /** A delivery that was delivered or has failed. */
-export interface EndedDelivery extends DeliveryName {
+export interface EndedDelivery extends DeliveryKey {
   readonly merchantId: MerchantId;
 }
 

@@ -7,7 +7,7 @@ import { connectorsOf } from "../connectors/connector-set.ts";
 import { createSimulator } from "../connectors/simulator/simulator-connector.ts";
 import { SeededRandom } from "../kernel/seeded-random.ts";
 import { defaultAccountSettings } from "../merchant/settings.ts";
-import { NamedRequests } from "../operations/named-requests.ts";
+import { IdempotentRequests } from "../operations/idempotent-requests.ts";
 import { Runner } from "../operations/runner.ts";
 import { createMemoryStore } from "../stores/memory/memory-store.ts";
 import { CvvCache } from "../vault/cvv-cache.ts";
@@ -38,8 +38,8 @@ async function namesAt(
     connectors: connectorsOf([createSimulator({ clock, scheduler: clock })]),
     cvvCache: new CvvCache(random),
     acquirerTimeoutMs: 30_000,
-    deliverTo: () => [],
-    told: () => undefined,
+    endpointsOf: () => [],
+    onNotificationsCommitted: () => undefined,
     alarm: () => undefined,
   });
   const names: (string | undefined)[] = [];
@@ -58,7 +58,7 @@ async function namesAt(
     handle,
   } as const;
   const endpoint = idempotent(row, commonErrors, {
-    requests: new NamedRequests(store, clock, { isAlone: true }),
+    requests: new IdempotentRequests(store, clock, { isAlone: true }),
     runner,
   });
   const account = { ...given.newAccount(given.merchantA), settings: defaultAccountSettings() };

@@ -3,14 +3,14 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { newAccount } from "../../test/contract/store-fixtures.ts";
 import type { MerchantId } from "../kernel/ids.ts";
-import type { KeyHolder } from "../operations/account-directory.ts";
+import type { Credential } from "../operations/account-directory.ts";
 import type { KeyedEndpoint } from "./endpoint.ts";
 import { keyGiven, resolveHolder } from "./key-check.ts";
 import type { TreeObject } from "./decode/tree.ts";
 
 const account = newAccount("0a0b0c0d" as MerchantId);
 const longest = "k".repeat(100);
-const holders = new Map<string, KeyHolder>([
+const holders = new Map<string, Credential>([
   ["secret", { account, grants: "secret" }],
   [longest, { account, grants: "secret" }],
   [`${longest}k`, { account, grants: "secret" }],

@@ -1,4 +1,4 @@
-import type { KeyHolder } from "../operations/account-directory.ts";
+import type { Credential } from "../operations/account-directory.ts";
 import type { KeyedEndpoint } from "./endpoint.ts";
 import { refusal } from "./errors/refusal.ts";
 import type { Tree, TreeObject } from "./decode/tree.ts";
@@ -20,14 +20,14 @@ const errors = {
 export function resolveHolder(
   endpoint: KeyedEndpoint,
   params: TreeObject,
-  resolveKey: (key: string) => KeyHolder | undefined | Promise<KeyHolder | undefined>,
-): KeyHolder | Promise<KeyHolder> {
+  resolveKey: (key: string) => Credential | undefined | Promise<Credential | undefined>,
+): Credential | Promise<Credential> {
   const { missing, wrong } = errors[endpoint.family];
   const given = keyGiven(endpoint, params);
   if (given === undefined) throw refusal("BP-SA-1", { text: missing });
   // A key that was read from a file may end with a line break.
   const text = typeof given === "string" ? given.trim() : "";
-  const granted = (holder: KeyHolder | undefined): KeyHolder => {
+  const granted = (holder: Credential | undefined): Credential => {
     if (holder === undefined || (endpoint.key === "secret" && holder.grants !== "secret"))
       throw refusal(wrong);
     return holder;

@@ -52,14 +52,14 @@ const stores: readonly (readonly [string, () => Promise<Store>])[] = [
 /** The payment's next version, with a notification to the endpoints. */
 function told(
   payment: Payment,
-  deliverTo: readonly EndpointId[] = [shop],
+  endpoints: readonly EndpointId[] = [shop],
   over: Partial<Change> = {},
 ): Change {
   const next = { ...payment, version: payment.version + 1 };
   return given.paymentChange(next, {
     at: soon,
     notifications: [{ kind: "update", paymentId: payment.id }],
-    deliverTo,
+    endpoints,
     ...over,
   });
 }
@@ -119,13 +119,13 @@ for (const [name, open] of stores) {
   const toldOf = async (
     store: Store,
     count: number,
-    deliverTo: readonly EndpointId[],
+    endpoints: readonly EndpointId[],
     merchantId = merchantA,
   ): Promise<void> => {
     for (let number = 1; number <= count; number += 1) {
       const payment = given.newPayment(number, { merchantId });
       await store.commit(given.paymentChange(payment));
-      assert.deepEqual(await store.commit(told(payment, deliverTo)), committed);
+      assert.deepEqual(await store.commit(told(payment, endpoints)), committed);
     }
   };
   const only = async (
@@ -580,9 +580,7 @@ for (const [name, open] of stores) {
         paymentId: payment.id,
       }));
       assert.deepEqual(
-        await store.commit(
-          told(payment, [shop, books], { notifications: two, gatherFor: [books] }),
-        ),
+        await store.commit(told(payment, [shop, books], { notifications: two, batchFor: [books] })),
         committed,
       );
       assert.deepEqual(
@@ -663,7 +661,7 @@ for (const [name, open] of stores) {
         moved(after(delivery, { attempts: -1 })),
         moved(after(delivery, { message: 2 })),
         moved(after(delivery, { message: -1 })),
-        told(given.newPayment(1), [shop], { gatherFor: [books] }),
+        told(given.newPayment(1), [shop], { batchFor: [books] }),
         moved(after(delivery, { endpoint: "no good" as EndpointId })),
         moved(after(delivery, {}), 1, merchantB),
         {
@@ -877,9 +875,9 @@ async function compareWithMemory(context: TestContext, open: () => Promise<Store
         names.filter(() => chance.happens(500)),
         { at: instant(start + step) },
       );
-      const gathering = change.deliverTo?.filter(() => chance.happens(300)) ?? [];
+      const gathering = change.endpoints?.filter(() => chance.happens(300)) ?? [];
       if (
-        (await both({ ...change, gatherFor: gathering })) === "committed" &&
+        (await both({ ...change, batchFor: gathering })) === "committed" &&
         change.payment !== undefined
       )
         payments.set(key, change.payment.next);

@@ -390,7 +390,7 @@ function describePlans(databases: TestDatabases): void {
         { ...given.newPayment(number), version: 2 },
         {
           notifications: [{ kind: "update", paymentId: given.paymentId(number) }],
-          deliverTo: ["shop" as EndpointId],
+          endpoints: ["shop" as EndpointId],
         },
       );
     const others = `INSERT INTO delivery (merchant, endpoint, number, payment, kind, version, state, asked_at, due_at, attempts, in_order)
@@ -491,7 +491,7 @@ function* batches(): Generator<readonly Change[]> {
   });
   const told = {
     notifications: [{ kind: "update", paymentId: given.paymentId(3) }],
-    deliverTo: ["shop" as EndpointId],
+    endpoints: ["shop" as EndpointId],
   } as const;
   yield [given.accountChange(given.newAccount(merchantA), [1, 2])];
   yield [given.accountChange(given.newAccount(merchantA, { version: 2 }), [3])];

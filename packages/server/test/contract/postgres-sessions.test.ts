@@ -22,7 +22,7 @@ const lists: readonly (readonly [
   [
     "a list of payments",
     "payment",
-    (store) => store.paymentsListed(merchantA, {}, { limit: 10, lookAt: 10 }),
+    (store) => store.paymentsListed(merchantA, {}, { limit: 10, maxExamined: 10 }),
   ],
   ["figures", "payment", (store) => store.paymentFigures(merchantA, undefined, 10)],
   ["a history", "history", (store) => store.history(merchantA, given.paymentId(1), "person")],
@@ -74,7 +74,7 @@ function describeSessions(databases: TestDatabases): void {
     await store.commit(given.paymentChange(given.newPayment(1)));
     const told = {
       notifications: [{ kind: "update", paymentId: given.paymentId(3) }],
-      deliverTo: [shop],
+      endpoints: [shop],
     } as const;
     await store.commit(given.paymentChange(given.newPayment(3), told));
     return { url, store };

@@ -234,7 +234,7 @@ export function describeSlotReads(name: string, open: () => Promise<Store>): voi
         const payment = given.newPayment(1, { merchantId });
         const told = {
           notifications: [{ kind: "update" as const, paymentId: payment.id }],
-          deliverTo: [shop],
+          endpoints: [shop],
         };
         await store.commit(given.paymentChange(payment, told));
       }

@@ -409,9 +409,9 @@ function keyOf({ merchantId, id }: Payment): string {
 }
 
 const listings: readonly (readonly [PaymentFilter, ListPage])[] = [
-  [{}, { limit: 2, lookAt: 3 }],
-  [{ states: ["captured", "authorized"] }, { limit: 2, lookAt: 3 }],
-  [{ text: "CODE 1" }, { limit: 1, lookAt: 10, before: given.paymentId(3) }],
+  [{}, { limit: 2, maxExamined: 3 }],
+  [{ states: ["captured", "authorized"] }, { limit: 2, maxExamined: 3 }],
+  [{ text: "CODE 1" }, { limit: 1, maxExamined: 10, before: given.paymentId(3) }],
 ];
 
 async function everything(store: Store, base: number): Promise<unknown> {

@@ -129,7 +129,7 @@ test("lists for people leave the event loop to requests: a piece in a turn, whic
     return turns;
   };
   const search = () =>
-    store.paymentsListed(given.merchantA, { text: "not there" }, { limit: 10, lookAt: 2_000 });
+    store.paymentsListed(given.merchantA, { text: "not there" }, { limit: 10, maxExamined: 2_000 });
   const one = await turnsUntil(search());
   assert.ok(one >= 20, `${one} turns for 500 payments`);
   const four = await turnsUntil(
@@ -152,7 +152,7 @@ test("a store that is closed while a list is read refuses the rest of it", async
   await Promise.all(
     [1, 2, 3].map((number) => store.commit(given.paymentChange(given.newPayment(number)))),
   );
-  const list = store.paymentsListed(given.merchantA, {}, { limit: 10, lookAt: 10 });
+  const list = store.paymentsListed(given.merchantA, {}, { limit: 10, maxExamined: 10 });
   const closed = store.close();
   await assert.rejects(list, { code: "closed" });
   await closed;

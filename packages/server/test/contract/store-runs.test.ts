@@ -125,10 +125,10 @@ class Batches {
     if (chance.happens(300)) return {};
     const kinds = (["update", "refund", "chargeback"] as const).slice(0, chance.between(1, 3));
     const notifications = kinds.map((kind) => ({ kind, paymentId }));
-    const deliverTo = endpoints.filter(() => chance.happens(400));
-    return deliverTo.length === 0
+    const chosen = endpoints.filter(() => chance.happens(400));
+    return chosen.length === 0
       ? { notifications }
-      : { notifications, deliverTo, gatherFor: deliverTo.filter(() => chance.happens(300)) };
+      : { notifications, endpoints: chosen, batchFor: chosen.filter(() => chance.happens(300)) };
   }
 
   /**

@@ -16,7 +16,7 @@ import type { Payment, StoredCredential } from "../../src/payment/payment.ts";
 import { refundFacts } from "../../src/payment/refund.ts";
 import type { Refund } from "../../src/payment/refund.ts";
 import { factSources } from "../../src/stores/change.ts";
-import type { AccountKey, Change, NamedRequest } from "../../src/stores/change.ts";
+import type { AccountKey, Change, IdempotentRequest } from "../../src/stores/change.ts";
 import type { ListPage, PaymentFilter, PaymentList, Store } from "../../src/stores/store.ts";
 import type { StoredCard } from "../../src/vault/stored-card.ts";
 import * as given from "./store-fixtures.ts";
@@ -93,7 +93,7 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
       assert.equal(await store.paymentByMandate(merchantA, "123456789012345"), undefined);
       assert.deepEqual(await store.paymentsDue(start, 10), []);
       assert.deepEqual(await store.paymentsInFlight(10), []);
-      assert.deepEqual(await store.paymentsListed(merchantA, {}, { limit: 10, lookAt: 10 }), {
+      assert.deepEqual(await store.paymentsListed(merchantA, {}, { limit: 10, maxExamined: 10 }), {
         payments: [],
         next: undefined,
       });
@@ -296,7 +296,11 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
       };
       const answered = { ...claim, answer: { status: 200, body: '{"status":"SUCCESS"}' } };
       const other = { ...answered, digest: "cd".repeat(32) };
-      const write = (next: NamedRequest, replaces: "nothing" | "claim", merchantId = merchantA) =>
+      const write = (
+        next: IdempotentRequest,
+        replaces: "nothing" | "claim",
+        merchantId = merchantA,
+      ) =>
         store.commit({
           merchantId,
           at: instant(start),
@@ -946,32 +950,32 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
       await store.commit(given.paidChange(given.newPayment(4)));
       const list = (page: ListPage) => store.paymentsListed(merchantA, {}, page);
 
-      const first = await list({ limit: 2, lookAt: 10 });
+      const first = await list({ limit: 2, maxExamined: 10 });
       assert.deepEqual(first, {
         payments: [given.newPayment(5), given.paidNext(given.newPayment(4))],
         next: given.paymentId(4),
       });
-      assert.deepEqual(codesOf(await list({ limit: 2, lookAt: 10, before: given.paymentId(4) })), [
-        ["order-3", "order-2"],
-        given.paymentId(2),
-      ]);
-      assert.deepEqual(codesOf(await list({ limit: 2, lookAt: 10, before: given.paymentId(2) })), [
-        ["order-1"],
-        undefined,
-      ]);
       assert.deepEqual(
-        codesOf(await list({ limit: 5, lookAt: 5 })).at(1),
+        codesOf(await list({ limit: 2, maxExamined: 10, before: given.paymentId(4) })),
+        [["order-3", "order-2"], given.paymentId(2)],
+      );
+      assert.deepEqual(
+        codesOf(await list({ limit: 2, maxExamined: 10, before: given.paymentId(2) })),
+        [["order-1"], undefined],
+      );
+      assert.deepEqual(
+        codesOf(await list({ limit: 5, maxExamined: 5 })).at(1),
         undefined,
         "a page that ends with the last one says so",
       );
-      assert.deepEqual(codesOf(await list({ limit: 10, lookAt: 10, before: given.paymentId(1) })), [
-        [],
-        undefined,
-      ]);
+      assert.deepEqual(
+        codesOf(await list({ limit: 10, maxExamined: 10, before: given.paymentId(1) })),
+        [[], undefined],
+      );
 
       await store.commit(given.paidChange(given.newPayment(5)));
       await store.commit(given.paymentChange(given.newPayment(7)));
-      const { payments } = await list({ limit: 2, lookAt: 10 });
+      const { payments } = await list({ limit: 2, maxExamined: 10 });
       assert.deepEqual(
         payments,
         [given.newPayment(7), given.paidNext(given.newPayment(5))],
@@ -1027,12 +1031,12 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
       const list = (page: ListPage) =>
         store.paymentsListed(merchantA, { states: ["captured"] }, page);
 
-      assert.deepEqual(codesOf(await list({ limit: 1, lookAt: 3 })), [[], given.paymentId(2)]);
-      assert.deepEqual(codesOf(await list({ limit: 1, lookAt: 3, before: given.paymentId(2) })), [
-        ["order-1"],
-        undefined,
-      ]);
-      assert.deepEqual(codesOf(await list({ limit: 1, lookAt: 4 })), [["order-1"], undefined]);
+      assert.deepEqual(codesOf(await list({ limit: 1, maxExamined: 3 })), [[], given.paymentId(2)]);
+      assert.deepEqual(
+        codesOf(await list({ limit: 1, maxExamined: 3, before: given.paymentId(2) })),
+        [["order-1"], undefined],
+      );
+      assert.deepEqual(codesOf(await list({ limit: 1, maxExamined: 4 })), [["order-1"], undefined]);
     });
 
     test("payments that are due at one moment are read page after page, whatever is to be done with them", async (context) => {
@@ -1090,7 +1094,7 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
           .filter(isPaid)
           .map((number) => store.commit(given.paidChange(given.newPayment(number)))),
       );
-      for (const [limit, lookAt] of [
+      for (const [limit, maxExamined] of [
         [25, 25],
         [26, 26],
         [200, 200],
@@ -1101,30 +1105,30 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
         [500, 500],
         [500, 410],
       ] as const) {
-        const upTo = Math.min(limit, lookAt, count);
+        const upTo = Math.min(limit, maxExamined, count);
         const expected = numbers.slice(0, upTo).map((number) => `order-${number}`);
         const next = upTo < count ? given.paymentId(count - upTo + 1) : undefined;
         assert.deepEqual(
-          codesOf(await store.paymentsListed(merchantA, {}, { limit, lookAt })),
+          codesOf(await store.paymentsListed(merchantA, {}, { limit, maxExamined })),
           [expected, next],
-          `${limit} of ${lookAt}`,
+          `${limit} of ${maxExamined}`,
         );
       }
       const captured = (page: ListPage) =>
         store.paymentsListed(merchantA, { states: ["captured"] }, page);
-      assert.deepEqual(codesOf(await captured({ limit: 2, lookAt: 500 })), [
+      assert.deepEqual(codesOf(await captured({ limit: 2, maxExamined: 500 })), [
         ["order-400", "order-300"],
         given.paymentId(300),
       ]);
       assert.deepEqual(
-        codesOf(await captured({ limit: 2, lookAt: 500, before: given.paymentId(300) })),
+        codesOf(await captured({ limit: 2, maxExamined: 500, before: given.paymentId(300) })),
         [["order-200", "order-100"], given.paymentId(100)],
       );
       assert.deepEqual(
-        codesOf(await captured({ limit: 2, lookAt: 250, before: given.paymentId(100) })),
+        codesOf(await captured({ limit: 2, maxExamined: 250, before: given.paymentId(100) })),
         [[], undefined],
       );
-      assert.deepEqual(codesOf(await captured({ limit: 9, lookAt: 225 })), [
+      assert.deepEqual(codesOf(await captured({ limit: 9, maxExamined: 225 })), [
         ["order-400", "order-300", "order-200"],
         given.paymentId(186),
       ]);
@@ -1144,7 +1148,7 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
       await store.commit(given.paymentChange(given.newPayment(0xabc, { order: other })));
       await store.commit(given.paymentChange(given.newPayment(0xabd, { merchantId: merchantB })));
       const found = async (filter: PaymentFilter) =>
-        codesOf(await store.paymentsListed(merchantA, filter, { limit: 9, lookAt: 9 }))[0];
+        codesOf(await store.paymentsListed(merchantA, filter, { limit: 9, maxExamined: 9 }))[0];
 
       assert.deepEqual(await found({}), ["xmas 100%_", "order-1"]);
       for (const text of [
@@ -1394,7 +1398,7 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
         plain(1),
         { ...plain(2), card: { next: given.newCard(2), replaces: undefined } },
         plain(3),
-        { ...plain(4), notifications: told, deliverTo: [shop] },
+        { ...plain(4), notifications: told, endpoints: [shop] },
         plain(5),
       ];
 

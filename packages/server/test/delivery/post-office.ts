@@ -171,16 +171,16 @@ export class PostOffice {
   async tell(payment: Payment, kind: NotificationKind = "update"): Promise<Payment | undefined> {
     const next = { ...payment, version: payment.version + 1 };
     const endpoints = this.endpointsOf(payment.merchantId);
-    const deliverTo = targetsOf(endpoints, payment.order.notificationUrl);
+    const targets = targetsOf(endpoints, payment.order.notificationUrl);
     const change = given.paymentChange(next, {
       at: this.time.now(),
       notifications: [{ kind, paymentId: payment.id }],
-      deliverTo,
-      gatherFor: batchingTargets(endpoints, deliverTo),
+      endpoints: targets,
+      batchFor: batchingTargets(endpoints, targets),
     });
     const result = await this.store.commit(change).catch(() => undefined);
     if (result?.outcome !== "committed") return undefined;
-    this.#process?.dispatcher.nudge(payment.merchantId, deliverTo);
+    this.#process?.dispatcher.nudge(payment.merchantId, targets);
     return next;
   }
 

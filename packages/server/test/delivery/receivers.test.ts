@@ -207,7 +207,7 @@ async function post(
       const payment = { ...plain, order: { ...plain.order, notificationUrl: undefined } };
       await store.commit(given.paymentChange(payment));
       await store.commit(
-        given.paidChange(payment, { at: clock.now(), deliverTo: targetsOf(endpoints, undefined) }),
+        given.paidChange(payment, { at: clock.now(), endpoints: targetsOf(endpoints, undefined) }),
       );
       dispatcher.nudge();
     },

@@ -56,7 +56,7 @@ const hurried: Scheduler = {
 const endpoints = [
   { id: "shop", url, enabled: true, secretVersion: 1, hashesPerCall: Number(hashes) },
 ];
-const deliverTo = ["shop" as EndpointId];
+const targets = ["shop" as EndpointId];
 const dispatcher = new Dispatcher({
   store,
   accounts: {
@@ -86,11 +86,11 @@ for (let number = Number(first); number < Number(first) + Number(count); number 
       given.paymentChange(payment, {
         at,
         notifications: [{ kind, paymentId: payment.id }],
-        deliverTo,
-        gatherFor: batchingTargets(endpoints, deliverTo),
+        endpoints: targets,
+        batchFor: batchingTargets(endpoints, targets),
       }),
     );
-    dispatcher.nudge(payment.merchantId, deliverTo);
+    dispatcher.nudge(payment.merchantId, targets);
   }
 }
 process.stdout.write("committed\n");

@@ -33,7 +33,7 @@ function given8Merchants(context: TestContext, { receiverMs = 3 * second, readMs
     const told = {
       at: time.now(),
       notifications: [{ kind: "update" as const, paymentId: payment.id }],
-      deliverTo: [shop],
+      endpoints: [shop],
     };
     await store.commit(given.paymentChange(payment, told));
   };

@@ -38,13 +38,13 @@ describe("controls: a program with a mistake in it says what the books deny", ()
   const planted: readonly PlantedBug[] = [
     {
       name: "a charge is refused before its code is looked at",
-      file: "operations/carried-out.ts",
-      find: `    if (!(refusal instanceof ServiceError) || undecided.has(refusal.code)) throw refusal;`,
+      file: "operations/repeated-requests.ts",
+      find: `    if (!(refusal instanceof ServiceError) || openOutcomes.has(refusal.code)) throw refusal;`,
       replace: `    if (!(refusal instanceof ServiceError) || refusal.code !== "payment_code_taken") throw refusal;`,
     },
     {
       name: "a request under a key takes another's work for its own",
-      file: "operations/carried-out.ts",
+      file: "operations/repeated-requests.ts",
       find: `fact === sent && detail["request"] === request)`,
       replace: `fact === sent && detail["request"] !== "none")`,
     },

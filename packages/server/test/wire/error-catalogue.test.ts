@@ -21,7 +21,7 @@ import {
  */
 const dayMs = 86_400_000;
 /**
- * `worlds.test.ts` and `named-requests.test.ts` provoke these: ten thousand worlds, or a second
+ * `worlds.test.ts` and `idempotent-requests.test.ts` provoke these: ten thousand worlds, or a second
  * node, are too much for this test.
  */
 const heldByTheirErrors = ["COFRE-72", "COFRE-45"];

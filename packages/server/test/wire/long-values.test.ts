@@ -7,7 +7,7 @@ import { SeededRandom } from "../../src/kernel/seeded-random.ts";
 import { ServiceError } from "../../src/payment/service-error.ts";
 import type { Account } from "../../src/merchant/account.ts";
 import { defaultAccountSettings } from "../../src/merchant/settings.ts";
-import { NamedRequests } from "../../src/operations/named-requests.ts";
+import { IdempotentRequests } from "../../src/operations/idempotent-requests.ts";
 import { createMemoryStore } from "../../src/stores/memory/memory-store.ts";
 import { decodeRequest } from "../../src/wire/decode/decode.ts";
 import { wireEndpoints } from "../../src/wire/endpoints/index.ts";
@@ -75,7 +75,11 @@ const endpoints = wireEndpoints({
   holderOf: () => Promise.resolve(undefined),
   forget: () => undefined,
   randomOf: () => new SeededRandom("long values"),
-  requests: new NamedRequests(createMemoryStore(), { now: () => instant(0) }, { isAlone: true }),
+  requests: new IdempotentRequests(
+    createMemoryStore(),
+    { now: () => instant(0) },
+    { isAlone: true },
+  ),
   cardLikeNames: new CardLikeNames(),
   addressCheck: () => () => undefined,
   sandbox: undefined,

@@ -7,7 +7,7 @@ import { maskCardNumbers } from "../../src/wire/decode/card-like.ts";
 import { decodeRequest } from "../../src/wire/decode/decode.ts";
 import { readDirect, wipeSource } from "../../src/wire/requests/direct-request.ts";
 import { WireError } from "../../src/wire/decode/wire-error.ts";
-import { withoutOwnNumber } from "../../src/operations/own-number-in-order.ts";
+import { withoutCardNumber } from "../../src/operations/card-number-in-order.ts";
 import { containsMaskedPan } from "../../src/vault/contains-pan.ts";
 import { containsTestNumber } from "../../src/vault/test-numbers.ts";
 import {
@@ -63,7 +63,7 @@ function outcomeOf(change: Readonly<Record<string, unknown>>, index: number): st
     );
     try {
       assert.ok(source.kind !== "token");
-      withoutOwnNumber(order, source.card.pan, account);
+      withoutCardNumber(order, source.card.pan, account);
       const url = change["notification_url"];
       return url === undefined || order.notificationUrl === url ? undefined : "left out";
     } finally {

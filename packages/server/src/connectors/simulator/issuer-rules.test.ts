@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { MerchantId } from "../../kernel/ids.ts";
 import { instant } from "../../kernel/instant.ts";
-import type { SimulatorTreatment } from "../../merchant/account.ts";
+import type { SimulatorBehaviour } from "../../merchant/account.ts";
 import { defaultAccountSettings } from "../../merchant/settings.ts";
 import type { AuthorizeRequest } from "../connector.ts";
 import { withIssuerRules } from "./issuer-rules.ts";
@@ -40,12 +40,12 @@ test("the issuer declines Brazilian debit payments without 3-D Secure if the acc
 });
 
 test("the account's other settings still apply, and an injected fault takes precedence", () => {
-  const simulator: SimulatorTreatment = { ...requiring.simulator, latencyMs: 7 };
+  const simulator: SimulatorBehaviour = { ...requiring.simulator, latencyMs: 7 };
   const settings = { ...requiring, simulator };
   assert.deepEqual(withIssuerRules({ ...debit, settings }).settings.simulator, {
     ...simulator,
     fault: { decline: "three_d_secure_required" },
   });
-  const injected: SimulatorTreatment = { ...simulator, fault: "lose_answer" };
+  const injected: SimulatorBehaviour = { ...simulator, fault: "lose_answer" };
   assert.equal(faultOf({ settings: { ...requiring, simulator: injected } }), "lose_answer");
 });

@@ -10,7 +10,7 @@ import type { MerchantId } from "../../kernel/ids.ts";
 import { laterBy } from "../../kernel/instant.ts";
 import { systemClock } from "../../kernel/system-clock.ts";
 import { systemScheduler } from "../../kernel/system-scheduler.ts";
-import type { SimulatorTreatment } from "../../merchant/account.ts";
+import type { SimulatorBehaviour } from "../../merchant/account.ts";
 import { defaultAccountSettings } from "../../merchant/settings.ts";
 import type { AuthorizeRequest, Connector } from "../connector.ts";
 import { startAcquirerServer } from "./acquirer-server.ts";
@@ -37,10 +37,10 @@ function requestWith(deadlineMs: number): AuthorizeRequest {
   };
 }
 
-function authorize(connector: Connector, deadlineMs = 30_000, fault?: SimulatorTreatment["fault"]) {
+function authorize(connector: Connector, deadlineMs = 30_000, fault?: SimulatorBehaviour["fault"]) {
   const request = requestWith(deadlineMs);
   const { settings } = request;
-  const simulator: SimulatorTreatment =
+  const simulator: SimulatorBehaviour =
     fault === undefined ? settings.simulator : { ...settings.simulator, fault };
   return connector.authorize(
     { ...request, settings: { ...settings, simulator } },

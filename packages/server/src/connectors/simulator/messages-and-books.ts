@@ -1,7 +1,7 @@
 import type { MerchantId } from "../../kernel/ids.ts";
 import type { Instant } from "../../kernel/instant.ts";
 import type { Money } from "../../kernel/money.ts";
-import type { SimulatorTreatment } from "../../merchant/account.ts";
+import type { SimulatorBehaviour } from "../../merchant/account.ts";
 import type { OrderCard, StoredCredential, ThreeDSecure } from "../../payment/payment.ts";
 import type {
   AuthorizeOutcome,
@@ -137,4 +137,4 @@ export type OriginalMessage = Pick<
 >;
 
 /** Of the account's settings, the behaviour of the network towards this message. */
-export type Personal = { readonly settings: { readonly simulator: SimulatorTreatment } };
+export type Personal = { readonly settings: { readonly simulator: SimulatorBehaviour } };

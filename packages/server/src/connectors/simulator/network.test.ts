@@ -2,14 +2,14 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { MerchantId } from "../../kernel/ids.ts";
 import { instant } from "../../kernel/instant.ts";
-import type { SimulatorTreatment } from "../../merchant/account.ts";
+import type { SimulatorBehaviour } from "../../merchant/account.ts";
 import { networkFaults } from "./network.ts";
 import type { Instruction, NetworkFault } from "./network.ts";
 import { buildAcquirer, defaultPersonality } from "./personality.ts";
 
 const merchantId = "0000000a" as MerchantId;
 const amount = { minor: 100_00n, currency: "BRL" };
-const calm: SimulatorTreatment = {
+const calm: SimulatorBehaviour = {
   seed: "one",
   latencyMs: 0,
   loseAnswer: 0,
@@ -81,7 +81,7 @@ function approvals({ acquirer }: World, reference: string): number {
 function seen(
   world: World,
   reference: string,
-  simulator: SimulatorTreatment,
+  simulator: SimulatorBehaviour,
 ): NetworkFault | undefined {
   const waitingBefore = world.late.length;
   const heard = authorize(world, reference, simulator) !== undefined;
@@ -94,7 +94,7 @@ function seen(
 describe("chances of an account", () => {
   const stormy = { ...calm, loseRequest: 100, loseAnswer: 200, lateAnswer: 150, doubleRequest: 50 };
   const references = Array.from({ length: 2_000 }, (_, number) => `p-${number}`);
-  const run = (simulator: SimulatorTreatment) => {
+  const run = (simulator: SimulatorBehaviour) => {
     const world = networkWith();
     return references.map((reference) => seen(world, reference, simulator));
   };

@@ -1,7 +1,7 @@
 import type { MerchantId } from "../../kernel/ids.ts";
 import { instant } from "../../kernel/instant.ts";
 import type { Money } from "../../kernel/money.ts";
-import type { AcquirerFault, SimulatorTreatment } from "../../merchant/account.ts";
+import type { AcquirerFault, SimulatorBehaviour } from "../../merchant/account.ts";
 import type { Card } from "../../vault/card.ts";
 import { brands } from "../../vault/brand.ts";
 import { declineReasons, storedCredentialReasons } from "../../payment/payment.ts";
@@ -317,7 +317,7 @@ function readAddress({
   };
 }
 
-function readTreatment(told: Fields): SimulatorTreatment {
+function readTreatment(told: Fields): SimulatorBehaviour {
   return {
     seed: text(told["seed"]),
     latencyMs: wholeNumber(told["latencyMs"]),

@@ -165,7 +165,7 @@ function countsOf(names: CardLikeNames, merchantId: MerchantId): Readonly<Record
 
 function figuresBody(
   { per, from, to }: CountInput,
-  { periods: counted, brands, lookedAt, complete }: Counted,
+  { periods: counted, brands, examined, complete }: Counted,
   cardLikeNames: Readonly<Record<string, number>>,
 ): string {
   return JSON.stringify({
@@ -178,7 +178,7 @@ function figuresBody(
     })),
     brands: brands.map(({ brand, tally }) => ({ brand, ...shown(tally) })),
     card_like_names: cardLikeNames,
-    payments_read: lookedAt,
+    payments_read: examined,
     complete,
     status: "SUCCESS",
   });

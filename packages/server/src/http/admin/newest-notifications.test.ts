@@ -20,7 +20,7 @@ async function told(count: number, failed: readonly number[] = []): Promise<Stor
   for (let version = 2; version <= count + 1; version += 1) {
     const notifications = [{ kind: "update", paymentId: payment.id }] as const;
     await store.commit(
-      given.paymentChange({ ...payment, version }, { notifications, deliverTo: [shop] }),
+      given.paymentChange({ ...payment, version }, { notifications, endpoints: [shop] }),
     );
   }
   for (const number of failed) {

@@ -151,13 +151,13 @@ export function paymentsEndpoint(runner: OperationRunner): Endpoint {
       if (count !== undefined) {
         if (count !== "states") return refusalAnswer("COFRE-55", { list: "states" });
         return answering(readErrors, async () => {
-          const { counts, lookedAt, complete } = await runner.run(countStates, account, undefined);
+          const { counts, examined, complete } = await runner.run(countStates, account, undefined);
           const status = "SUCCESS";
           return JSON.stringify({
             payments: [],
             next: null,
             counts,
-            payments_read: lookedAt,
+            payments_read: examined,
             complete,
             status,
           });

@@ -1,7 +1,7 @@
 import { viewing } from "../../wire/permission.ts";
 import { formatTimestamp } from "../../kernel/calendar.ts";
 import type { TokenDigest } from "../../kernel/ids.ts";
-import { type CardsInput, listCards, mostCardsLookedAt } from "../../operations/list-cards.ts";
+import { type CardsInput, listCards, maxCardsExamined } from "../../operations/list-cards.ts";
 import type { ListedCard } from "../../stores/store.ts";
 import { brands } from "../../vault/brand.ts";
 import { tokenExpiresAt } from "../../vault/token.ts";
@@ -73,7 +73,7 @@ const doc: EndpointDoc = {
     {
       name: "limit",
       type: "whole",
-      note: `The page size, 1 to ${mostCardsLookedAt}. Default: 100. Any other value: COFRE-64.`,
+      note: `The page size, 1 to ${maxCardsExamined}. Default: 100. Any other value: COFRE-64.`,
     },
     { name: "after", type: "text", note: "The `next` of the previous page." },
   ],
@@ -126,10 +126,10 @@ function inputOf(params: TreeObject): CardsInput | WireAnswer {
   const after = fieldOf(params, "after");
   if (
     !/^[1-9]\d{0,3}$/.test(limit) ||
-    Number(limit) > mostCardsLookedAt ||
+    Number(limit) > maxCardsExamined ||
     (after !== undefined && !/^[0-9a-f]{64}$/.test(after))
   ) {
-    return refusalAnswer("COFRE-64", { most: mostCardsLookedAt });
+    return refusalAnswer("COFRE-64", { most: maxCardsExamined });
   }
   const card = fieldOf(params, "card");
   return {

@@ -1,6 +1,6 @@
 import type { MerchantId } from "../../kernel/ids.ts";
 import type { Scheduler } from "../../kernel/scheduler.ts";
-import type { Account, AcquirerFault, SimulatorTreatment } from "../../merchant/account.ts";
+import type { Account, AcquirerFault, SimulatorBehaviour } from "../../merchant/account.ts";
 import { query } from "../../operations/query.ts";
 import { answers } from "../fixed-answers.ts";
 import { retryAfterSeconds } from "../headers.ts";
@@ -31,7 +31,7 @@ export interface Delivery {
   readonly form: "whole" | "half" | "nothing";
 }
 
-type Waits = NonNullable<SimulatorTreatment["waits"]>;
+type Waits = NonNullable<SimulatorBehaviour["waits"]>;
 type Handle = (request: WireRequest) => Promise<WireAnswer>;
 
 /**
@@ -222,6 +222,6 @@ function doneAndAnswered(answer: WireAnswer): Way {
 /** The same request with another behaviour of the simulated acquirer than the account's own. */
 function treated(request: WireRequest, fault: AcquirerFault): WireRequest {
   const { account } = request;
-  const simulator: SimulatorTreatment = { ...account.settings.simulator, fault };
+  const simulator: SimulatorBehaviour = { ...account.settings.simulator, fault };
   return { ...request, account: { ...account, settings: { ...account.settings, simulator } } };
 }

@@ -13,7 +13,7 @@ import type { RefundId } from "../../payment/refund.ts";
 import type { PeopleStore } from "../../user/user-store.ts";
 import type { StoredCard } from "../../vault/stored-card.ts";
 import { assertChangeIsSound } from "../change-rules.ts";
-import type { Change, CommitResult, HistoryRow, KeyGrant, NamedRequest } from "../change.ts";
+import type { Change, CommitResult, HistoryRow, KeyGrant, IdempotentRequest } from "../change.ts";
 import { ListTurns } from "./list-turns.ts";
 import { aboveAllIds, pageInPieces } from "../payment-list.ts";
 import { StoreError } from "../store.ts";
@@ -315,7 +315,7 @@ class SqliteStore implements RunningStore {
     return this.#rows<CardAge>("cardsAfter", position, limit);
   }
 
-  async namedRequest(merchantId: MerchantId, key: string): Promise<NamedRequest | undefined> {
+  async namedRequest(merchantId: MerchantId, key: string): Promise<IdempotentRequest | undefined> {
     const [row] = this.#rows<NamedRequestRow>("namedRequest", merchantId, key);
     return row === undefined ? undefined : namedRequestFromRow(key, row);
   }

@@ -18,7 +18,7 @@ import type { Payment } from "../../payment/payment.ts";
 import type { RefundId } from "../../payment/refund.ts";
 import type { StoredCard } from "../../vault/stored-card.ts";
 import { assertChangeIsSound } from "../change-rules.ts";
-import type { Change, CommitResult, HistoryRow, NamedRequest } from "../change.ts";
+import type { Change, CommitResult, HistoryRow, IdempotentRequest } from "../change.ts";
 import { frozenCopy } from "../frozen-copy.ts";
 import { listedPayment, pageOf } from "../payment-list.ts";
 import { StoreError } from "../store.ts";
@@ -131,7 +131,7 @@ class MemoryStore implements WorldStore {
   /** Total of all payments: each version has a row in the history. */
   #versions = 0;
   readonly #accountKeys = new Map<KeyDigest, Omit<StoredAccountKey, "digest">>();
-  readonly #requests = new Map<string, NamedRequest>();
+  readonly #requests = new Map<string, IdempotentRequest>();
   readonly #outbox: OutboxRow[] = [];
   /** Each merchant's part of the outbox: the notification with number n is at n - 1. */
   readonly #numbered = new Map<MerchantId, OutboxRow[]>();
@@ -254,7 +254,7 @@ class MemoryStore implements WorldStore {
     this.#beforeRead("paymentsListed");
     // One more than it may examine shows whether there are more.
     return pageOf(
-      this.#newest(merchantId, page.before, page.lookAt + 1).map(listedPayment),
+      this.#newest(merchantId, page.before, page.maxExamined + 1).map(listedPayment),
       filter,
       page,
     );
@@ -316,14 +316,14 @@ class MemoryStore implements WorldStore {
     return cards;
   }
 
-  async namedRequest(merchantId: MerchantId, key: string): Promise<NamedRequest | undefined> {
+  async namedRequest(merchantId: MerchantId, key: string): Promise<IdempotentRequest | undefined> {
     this.#beforeRead("namedRequest");
     return this.#requests.get(keyOf(merchantId, key));
   }
 
   async answeredRequests(before: Instant, limit: number): Promise<readonly RequestKey[]> {
     this.#beforeRead("answeredRequests");
-    const old: { readonly merchantId: MerchantId; readonly request: NamedRequest }[] = [];
+    const old: { readonly merchantId: MerchantId; readonly request: IdempotentRequest }[] = [];
     for (const [name, request] of this.#requests)
       if (isAnsweredBefore(request, before))
         old.push({ merchantId: name.slice(0, merchantIdLength) as MerchantId, request });
@@ -729,8 +729,8 @@ class MemoryStore implements WorldStore {
     facts,
     entries,
     notifications,
-    deliverTo = [],
-    gatherFor = [],
+    endpoints = [],
+    batchFor = [],
   }: Change): void {
     if (payment === undefined) return;
     const { next } = payment;
@@ -766,9 +766,9 @@ class MemoryStore implements WorldStore {
       });
       this.#outbox.push(row);
       numbered.push(row);
-      for (const endpoint of deliverTo)
+      for (const endpoint of endpoints)
         this.#writeDelivery(
-          Object.freeze(newDelivery({ ...row, endpoint }, at, gatherFor.includes(endpoint))),
+          Object.freeze(newDelivery({ ...row, endpoint }, at, batchFor.includes(endpoint))),
         );
     }
   }
@@ -846,7 +846,7 @@ function keyOf(first: string, second: string): string {
 
 const merchantIdLength = 8;
 
-function isAnsweredBefore({ claimedAt, answer }: NamedRequest, before: Instant): boolean {
+function isAnsweredBefore({ claimedAt, answer }: IdempotentRequest, before: Instant): boolean {
   return answer !== undefined && claimedAt < before;
 }
 

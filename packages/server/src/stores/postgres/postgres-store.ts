@@ -22,7 +22,7 @@ import {
   type IdentityStore,
 } from "../identity.ts";
 import { assertChangeIsSound } from "../change-rules.ts";
-import type { Change, CommitResult, HistoryRow, NamedRequest } from "../change.ts";
+import type { Change, CommitResult, HistoryRow, IdempotentRequest } from "../change.ts";
 import {
   accountFromRow,
   accountKeyFromRow,
@@ -403,7 +403,7 @@ class PostgresStore implements RunningStore {
     return this.#all<CardAge>("recovery", "cardsAfter", position, limit);
   }
 
-  async namedRequest(merchantId: MerchantId, key: string): Promise<NamedRequest | undefined> {
+  async namedRequest(merchantId: MerchantId, key: string): Promise<IdempotentRequest | undefined> {
     const [row] = await this.#of<NamedRequestRow>("payments", merchantId, "namedRequest", key);
     return row === undefined ? undefined : namedRequestFromRow(key, row);
   }

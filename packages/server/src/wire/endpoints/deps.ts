@@ -4,8 +4,8 @@ import type { Random } from "../../kernel/random.ts";
 import { ServiceError, serviceErrors } from "../../payment/service-error.ts";
 import type { Account } from "../../merchant/account.ts";
 import type { AddressCheck } from "../../merchant/receiver-address.ts";
-import type { KeyHolder } from "../../operations/account-directory.ts";
-import type { NamedRequests } from "../../operations/named-requests.ts";
+import type { Credential } from "../../operations/account-directory.ts";
+import type { IdempotentRequests } from "../../operations/idempotent-requests.ts";
 import type { Operation } from "../../operations/operation.ts";
 import { StoreError } from "../../stores/store.ts";
 import type { WireAnswer } from "../answers/answer.ts";
@@ -20,7 +20,7 @@ export interface EndpointDeps {
   /** The clock of the account: each world has its own. */
   readonly clockOf: (account: Account) => Clock;
   /** Resolves an integration key; undefined for an unknown key. */
-  readonly holderOf: (key: string) => KeyHolder | undefined | Promise<KeyHolder | undefined>;
+  readonly holderOf: (key: string) => Credential | undefined | Promise<Credential | undefined>;
   /** Called with an account that was changed: cached copies are outdated. */
   readonly forget: (merchantId: MerchantId) => void;
   /** The random source of the account. */
@@ -28,7 +28,7 @@ export interface EndpointDeps {
   /** Checks whether notifications of this account may be sent to an address. */
   readonly addressCheck: (account: Account) => AddressCheck;
   /** Processes requests with an Idempotency-Key. */
-  readonly requests: Pick<NamedRequests, "answer">;
+  readonly requests: Pick<IdempotentRequests, "answer">;
   /** Accepted names that looked like card numbers. */
   readonly cardLikeNames: CardLikeNames;
   /** Additional functions of the sandbox; undefined in production. */

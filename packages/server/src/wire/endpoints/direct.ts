@@ -1,6 +1,6 @@
 import { wirePaths } from "../../interface/paths.ts";
 import { acting } from "../permission.ts";
-import { findPayment } from "../../operations/carried-out.ts";
+import { findPayment } from "../../operations/repeated-requests.ts";
 import { PaymentCodeTaken } from "../../operations/payment-code-taken.ts";
 import { direct, type Direct } from "../../operations/direct.ts";
 import type { DirectInput } from "../../operations/direct-input.ts";

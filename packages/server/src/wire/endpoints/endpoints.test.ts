@@ -7,7 +7,7 @@ import { ServiceError } from "../../payment/service-error.ts";
 import type { Account } from "../../merchant/account.ts";
 import { defaultAccountSettings } from "../../merchant/settings.ts";
 import type { DirectInput, TokenizeInput, VerifyInput } from "../../operations/direct-input.ts";
-import { NamedRequests } from "../../operations/named-requests.ts";
+import { IdempotentRequests } from "../../operations/idempotent-requests.ts";
 import { createMemoryStore } from "../../stores/memory/memory-store.ts";
 import type { WireAnswer } from "../answers/answer.ts";
 import { CardLikeNames } from "../decode/card-like-names.ts";
@@ -60,7 +60,11 @@ function depsThat(onInput: (input: unknown) => void, end: () => never): Endpoint
     holderOf: async () => undefined,
     forget: () => undefined,
     randomOf: () => new SeededRandom("endpoints"),
-    requests: new NamedRequests(createMemoryStore(), { now: () => instant(0) }, { isAlone: true }),
+    requests: new IdempotentRequests(
+      createMemoryStore(),
+      { now: () => instant(0) },
+      { isAlone: true },
+    ),
     cardLikeNames: new CardLikeNames(),
     addressCheck: () => () => undefined,
     sandbox: undefined,

@@ -3,7 +3,7 @@ import { ServiceError, type ServiceErrorCode } from "../payment/service-error.ts
 import type { Payment } from "../payment/payment.ts";
 import type { FactRecord, HistoryFact } from "../stores/change.ts";
 import { read } from "./commit.ts";
-import type { NamedByKey } from "./direct-input.ts";
+import type { IdempotentInput } from "./direct-input.ts";
 import { defineOperation, type OperationContext } from "./operation.ts";
 import { PaymentCodeTaken } from "./payment-code-taken.ts";
 import { changePayment, selectPayment } from "./payment-change.ts";
@@ -18,7 +18,7 @@ import { changePayment, selectPayment } from "./payment-change.ts";
  */
 
 /** Failures that do not depend on the request itself: repeating it may succeed. */
-const undecided: ReadonlySet<ServiceErrorCode> = new Set([
+const openOutcomes: ReadonlySet<ServiceErrorCode> = new Set([
   "payment_in_flight",
   "request_key_taken",
   "store_unavailable",
@@ -30,14 +30,14 @@ const undecided: ReadonlySet<ServiceErrorCode> = new Set([
  * Runs `run`. If it is refused, `find` searches for the result of an earlier sending; the refusal
  * is thrown if there is none.
  */
-export async function unlessCarriedOut<T>(
+export async function resultOrEarlier<T>(
   run: () => Promise<T>,
   find: () => Promise<T | undefined>,
 ): Promise<T> {
   try {
     return await run();
   } catch (refusal) {
-    if (!(refusal instanceof ServiceError) || undecided.has(refusal.code)) throw refusal;
+    if (!(refusal instanceof ServiceError) || openOutcomes.has(refusal.code)) throw refusal;
     const found = await find();
     if (found === undefined) throw refusal;
     return found;
@@ -48,14 +48,14 @@ export async function unlessCarriedOut<T>(
  * The fact that records that a request was sent, and the fact of the same attempt (or refund) that
  * records its success.
  */
-export const traces = {
+export const requestFacts = {
   direct: { sent: "authorization_sent", done: "authorization_sent" },
   capture: { sent: "capture_sent", done: "capture_approved" },
   void: { sent: "void_sent", done: "void_approved" },
   refundCancel: { sent: "refund_cancelled", done: "refund_cancelled" },
 } as const satisfies Record<string, { readonly sent: HistoryFact; readonly done: HistoryFact }>;
 
-export type Trace = (typeof traces)[keyof typeof traces];
+export type RequestFacts = (typeof requestFacts)[keyof typeof requestFacts];
 
 /**
  * Commits the attempt of a request, unless the acquirer has declined an earlier sending of the same
@@ -64,14 +64,14 @@ export type Trace = (typeof traces)[keyof typeof traces];
  * the decision is made on the payment version whose history was read; if the payment has changed,
  * its history is read again. Resolves with the payment in flight.
  */
-export async function beginOnce(
+export async function startAttemptOnce(
   context: OperationContext,
   found: Payment,
   { request, sent, refused, refusal }: KeyedSending,
   decide: (payment: Payment) => PaymentChange,
 ): Promise<Payment> {
   let seen = found;
-  for (let tries = 0; tries < mostTries; tries += 1) {
+  for (let tries = 0; tries < maxAttempts; tries += 1) {
     const { id, version } = seen;
     // Without a key two sendings cannot be linked. Before the second attempt, no attempt can have
     // been declined.
@@ -91,7 +91,7 @@ export async function beginOnce(
 }
 
 /** Maximum number of concurrent changes of the payment that are tolerated. */
-const mostTries = 8;
+const maxAttempts = 8;
 
 interface KeyedSending {
   readonly request: string | undefined;
@@ -101,7 +101,7 @@ interface KeyedSending {
 }
 
 /** Numbers of the attempts that this request started. */
-function attemptsUnder(
+function attemptsOfRequest(
   facts: readonly FactRecord[],
   request: string,
   sent: HistoryFact,
@@ -123,22 +123,23 @@ function wasRefused(
   sent: HistoryFact,
   refused: readonly HistoryFact[],
 ): boolean {
-  const own = attemptsUnder(facts, request, sent);
+  const ownAttempts = attemptsOfRequest(facts, request, sent);
   return facts.some(
-    ({ fact, by, attempt }) => refused.includes(fact) && by === "merchant" && own.has(attempt),
+    ({ fact, by, attempt }) =>
+      refused.includes(fact) && by === "merchant" && ownAttempts.has(attempt),
   );
 }
 
-/** The current payment, if the request with this digest was carried out on it (see `traces`). */
-export async function carriedOutOn(
+/** The current payment, if the request with this digest was carried out on it (see `requestFacts`). */
+export async function paymentIfDone(
   context: OperationContext,
   { id }: Pick<Payment, "id">,
   request: string | undefined,
-  { sent, done }: Trace,
+  { sent, done }: RequestFacts,
 ): Promise<Payment | undefined> {
   if (request === undefined) return undefined;
   const facts = await factsOf(context, id);
-  const own = attemptsUnder(facts, request, sent);
+  const own = attemptsOfRequest(facts, request, sent);
   const isDone = facts.some(({ fact, attempt }) => fact === done && own.has(attempt));
   return isDone ? selectPayment(context, { hash: id }) : undefined;
 }
@@ -147,7 +148,7 @@ export async function carriedOutOn(
  * Whether this attempt is known to have ended with the fact `done`, no matter which process
  * recorded it. Never rejects: the call was made, so the request must not be refused.
  */
-export async function endedSo(
+export async function attemptEndedWith(
   context: OperationContext,
   { id }: Pick<Payment, "id">,
   number: number,
@@ -165,7 +166,7 @@ export async function factsOf(
   return (await read(context.store.history(context.account.id, id))).flatMap(({ facts }) => facts);
 }
 
-export interface PaymentName extends NamedByKey {
+export interface PaymentName extends IdempotentInput {
   readonly code: string;
 }
 
@@ -173,24 +174,24 @@ export interface PaymentName extends NamedByKey {
  * The payment that an earlier sending of this request created, matched by its key. Rejects with
  * PaymentCodeTaken if the code belongs to another payment; undefined if the code is free.
  */
-export async function madeUnder(
+export async function paymentOfRequest(
   context: OperationContext,
   { code, request }: PaymentName,
 ): Promise<Payment | undefined> {
   const existing = await read(context.store.paymentByCode(context.account.id, code));
   if (existing === undefined) return undefined;
-  const made = await carriedOutOn(context, existing, request, traces.direct);
-  if (made === undefined) throw new PaymentCodeTaken(existing);
-  return made;
+  const payment = await paymentIfDone(context, existing, request, requestFacts.direct);
+  if (payment === undefined) throw new PaymentCodeTaken(existing);
+  return payment;
 }
 
 /**
- * `madeUnder` as an operation, for requests that were refused while they were parsed, before any
+ * `paymentOfRequest` as an operation, for requests that were refused while they were parsed, before any
  * operation ran.
  */
 export const findPayment = defineOperation<PaymentName, Payment | undefined>({
   name: "find_payment",
   errors: ["payment_code_taken"],
 
-  run: madeUnder,
+  run: paymentOfRequest,
 });

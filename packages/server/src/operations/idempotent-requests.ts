@@ -5,12 +5,12 @@ import type { Clock } from "../kernel/clock.ts";
 import type { MerchantId } from "../kernel/ids.ts";
 import { second } from "../kernel/instant.ts";
 import type { SlotAssignment } from "../kernel/slot-assignment.ts";
-import type { NamedRequest } from "../stores/change.ts";
+import type { IdempotentRequest } from "../stores/change.ts";
 import type { Store } from "../stores/store.ts";
 import { commitDecision, read } from "./commit.ts";
 import { requestQueue } from "./request-queue.ts";
 
-export interface Answered {
+export interface StoredResponse {
   readonly status: number;
   readonly body: string;
   /**
@@ -24,20 +24,20 @@ export interface Answered {
  * How long a request that another process has claimed may still run without a trace. After that it
  * has committed its intention or its process is dead, so the same request finds what it did.
  */
-const freshMs = 10 * second;
+const recentMs = 10 * second;
 /**
- * Claims of this process that are kept in memory: practically all that are younger than `freshMs`.
+ * Claims of this process that are kept in memory: practically all that are younger than `recentMs`.
  */
-const mostClaims = 10_000;
+const maxClaims = 10_000;
 
 /**
  * Requests with an Idempotency-Key. The same key and request get the first answer again; another
  * request with the key is refused; a duplicate waits for the first. If the process dies before it
- * has an answer, the same request runs again and finds what the first one did (carried-out.ts). A
+ * has an answer, the same request runs again and finds what the first one did (repeated-requests.ts). A
  * duplicate that may be running in another process is refused for a moment: running both would be
  * safe, but one of them would be refused because of the other's payment.
  */
-export class NamedRequests {
+export class IdempotentRequests {
   readonly #store: Store;
   readonly #clock: Clock;
   readonly #slotAssignment: Pick<SlotAssignment, "isAlone">;
@@ -46,7 +46,7 @@ export class NamedRequests {
    * Claims of this process. Requests of one key run one at a time, so a claim in this set has ended
    * when the next request runs.
    */
-  readonly #claims = new BoundedMap<string, true>(mostClaims);
+  readonly #claims = new BoundedMap<string, true>(maxClaims);
 
   constructor(store: Store, clock: Clock, slotAssignment: Pick<SlotAssignment, "isAlone">) {
     this.#store = store;
@@ -59,28 +59,28 @@ export class NamedRequests {
    * failure, or what `run` rejects with. `refuseKey` throws if a new key may not be used; a key
    * that was accepted before has an answer, whatever the rule is now.
    */
-  answer<A extends Answered>(
+  answer<A extends StoredResponse>(
     merchantId: MerchantId,
     key: string,
     digest: string,
     run: () => Promise<A>,
     refuseKey?: () => Promise<void>,
-  ): Promise<A | (Answered & { readonly replayed: true })> {
+  ): Promise<A | (StoredResponse & { readonly replayed: true })> {
     return this.#mutex.runExclusive(`${merchantId} ${key}`, async () => {
-      const known = await read(this.#store.namedRequest(merchantId, key));
-      if (known !== undefined && known.digest !== digest)
+      const stored = await read(this.#store.namedRequest(merchantId, key));
+      if (stored !== undefined && stored.digest !== digest)
         throw new ServiceError("request_key_reused");
-      if (known?.answer !== undefined) return { ...known.answer, keep: true, replayed: true };
-      if (known !== undefined && this.#mayRunElsewhere(merchantId, known))
+      if (stored?.answer !== undefined) return { ...stored.answer, keep: true, replayed: true };
+      if (stored !== undefined && this.#mayRunElsewhere(merchantId, stored))
         throw new ServiceError("request_key_taken");
-      if (known === undefined) await refuseKey?.();
-      const claim: NamedRequest = known ?? {
+      if (stored === undefined) await refuseKey?.();
+      const claim: IdempotentRequest = stored ?? {
         key,
         digest,
         claimedAt: this.#clock.now(),
         answer: undefined,
       };
-      if (known === undefined) {
+      if (stored === undefined) {
         await this.#write(merchantId, claim, "nothing");
         this.#remember(claimName(merchantId, claim));
       }
@@ -95,11 +95,11 @@ export class NamedRequests {
     });
   }
 
-  #mayRunElsewhere(merchantId: MerchantId, claim: NamedRequest): boolean {
+  #mayRunElsewhere(merchantId: MerchantId, claim: IdempotentRequest): boolean {
     const ageMs = this.#clock.now() - claim.claimedAt;
     return (
       !this.#slotAssignment.isAlone &&
-      Math.abs(ageMs) < freshMs &&
+      Math.abs(ageMs) < recentMs &&
       !this.#claims.has(claimName(merchantId, claim))
     );
   }
@@ -110,7 +110,7 @@ export class NamedRequests {
 
   async #write(
     merchantId: MerchantId,
-    next: NamedRequest,
+    next: IdempotentRequest,
     replaces: "nothing" | "claim",
   ): Promise<void> {
     await commitDecision(this.#store, async () => ({
@@ -124,7 +124,7 @@ export class NamedRequests {
   }
 }
 
-function claimName(merchantId: MerchantId, { key, claimedAt }: NamedRequest): string {
+function claimName(merchantId: MerchantId, { key, claimedAt }: IdempotentRequest): string {
   return `${merchantId} ${claimedAt} ${key}`;
 }
 

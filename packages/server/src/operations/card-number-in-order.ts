@@ -11,7 +11,7 @@ import type { DirectOrder } from "./direct-input.ts";
  * number of the order's own card. Then a code is refused if the account has `refuseCardLikeCodes`,
  * an id is replaced by the card's mask, and an address is removed.
  */
-export function withoutOwnNumber(
+export function withoutCardNumber(
   order: DirectOrder,
   pan: Pan,
   { settings }: Pick<Account, "settings">,

@@ -3,7 +3,7 @@ import { describe, test } from "node:test";
 import type { MerchantId } from "../kernel/ids.ts";
 import { instant } from "../kernel/instant.ts";
 import { createMemoryStore } from "../stores/memory/memory-store.ts";
-import { NamedRequests } from "./named-requests.ts";
+import { IdempotentRequests } from "./idempotent-requests.ts";
 
 const merchant = "0a0b0c0d" as MerchantId;
 const digest = "ab".repeat(32);
@@ -12,7 +12,7 @@ const alone = { isAlone: true };
 
 describe("requests with an Idempotency-Key", () => {
   test("run once: the same request gets the first answer again", async () => {
-    const requests = new NamedRequests(createMemoryStore(), clock, alone);
+    const requests = new IdempotentRequests(createMemoryStore(), clock, alone);
     let runs = 0;
     const run = async (): Promise<{ status: number; body: string; keep: boolean }> => {
       runs += 1;
@@ -33,7 +33,7 @@ describe("requests with an Idempotency-Key", () => {
   });
 
   test("are refused when the key came with another request, and belong to their merchant alone", async () => {
-    const requests = new NamedRequests(createMemoryStore(), clock, alone);
+    const requests = new IdempotentRequests(createMemoryStore(), clock, alone);
     const run = async (): Promise<{ status: number; body: string; keep: boolean }> => ({
       status: 200,
       body: "done",
@@ -55,13 +55,13 @@ describe("requests with an Idempotency-Key", () => {
         return { status: 200, body: "pending", keep };
       };
     await assert.rejects(
-      new NamedRequests(store, clock, alone).answer(merchant, "key", digest, () =>
+      new IdempotentRequests(store, clock, alone).answer(merchant, "key", digest, () =>
         Promise.reject(new Error("the process dies")),
       ),
     );
-    await new NamedRequests(store, clock, alone).answer(merchant, "key", digest, run(false));
-    await new NamedRequests(store, clock, alone).answer(merchant, "key", digest, run(true));
-    await new NamedRequests(store, clock, alone).answer(merchant, "key", digest, run(true));
+    await new IdempotentRequests(store, clock, alone).answer(merchant, "key", digest, run(false));
+    await new IdempotentRequests(store, clock, alone).answer(merchant, "key", digest, run(true));
+    await new IdempotentRequests(store, clock, alone).answer(merchant, "key", digest, run(true));
     assert.deepEqual(runs, [false, true]);
   });
 
@@ -69,12 +69,12 @@ describe("requests with an Idempotency-Key", () => {
     const store = createMemoryStore();
     const ahead = { now: () => instant(60_000) };
     await assert.rejects(
-      new NamedRequests(store, ahead, alone).answer(merchant, "key", digest, () =>
+      new IdempotentRequests(store, ahead, alone).answer(merchant, "key", digest, () =>
         Promise.reject(new Error("the process dies")),
       ),
     );
     const done = async () => ({ status: 200, body: "done", keep: true });
-    const requests = new NamedRequests(store, clock, alone);
+    const requests = new IdempotentRequests(store, clock, alone);
     assert.equal((await requests.answer(merchant, "key", digest, done)).body, "done");
     assert.ok("replayed" in (await requests.answer(merchant, "key", digest, done)));
   });
@@ -82,7 +82,7 @@ describe("requests with an Idempotency-Key", () => {
   test("are refused for a moment when another process may be at work on them, and then taken up", async () => {
     const store = createMemoryStore();
     let now = instant(1_000_000);
-    const node = () => new NamedRequests(store, { now: () => now }, { isAlone: false });
+    const node = () => new IdempotentRequests(store, { now: () => now }, { isAlone: false });
     const [first, second] = [node(), node()];
     let runs = 0;
     const pending = async () => ({ status: 200, body: `run ${(runs += 1)}`, keep: false });
@@ -112,7 +112,7 @@ describe("requests with an Idempotency-Key", () => {
   });
 
   test("of which this process has claimed ten thousand since: the oldest is one that another process may be at work on", async () => {
-    const requests = new NamedRequests(createMemoryStore(), clock, { isAlone: false });
+    const requests = new IdempotentRequests(createMemoryStore(), clock, { isAlone: false });
     const pending = async () => ({ status: 200, body: "pending", keep: false });
     const claim = (key: number) => requests.answer(merchant, `key ${key}`, digest, pending);
     for (let key = 0; key < 10_000; key += 1) await claim(key);
@@ -123,7 +123,7 @@ describe("requests with an Idempotency-Key", () => {
   });
 
   test("of two merchants under one key do not wait for each other", async () => {
-    const requests = new NamedRequests(createMemoryStore(), clock, alone);
+    const requests = new IdempotentRequests(createMemoryStore(), clock, alone);
     const gate = Promise.withResolvers<void>();
     const done = { status: 200, body: "done", keep: true };
     const waits = requests.answer(merchant, "key", digest, () => gate.promise.then(() => done));
@@ -140,7 +140,7 @@ describe("requests with an Idempotency-Key", () => {
     const store = createMemoryStore({
       commitFault: () => ((commits += 1) === 2 ? "unavailable" : undefined),
     });
-    const answer = await new NamedRequests(store, clock, alone).answer(
+    const answer = await new IdempotentRequests(store, clock, alone).answer(
       merchant,
       "key",
       digest,
