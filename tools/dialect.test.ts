@@ -34,7 +34,6 @@ const withTexts = globSync(["packages/console/src/**/*.js", "packages/server/src
 
 /** Literals that are not shown as sentences. */
 const notProse: Readonly<Record<string, string>> = {
-  told: "a kind of answer in the code of connectors, and a part of Runner",
   nobody: "the stored kind of an actor who is not signed in",
 };
 

@@ -141,7 +141,7 @@ test("control: a program that keeps what acquirers answer does not pass, at any 
     name: "texts of acquirers are not looked at",
     file: "connectors/strict-answers.ts",
     find: `    if (typeof value !== "string" || !shapes[field].test(value)) return this.#drop(field, "shape");
-    return this.#tellsOfCard(value) ? this.#drop(field, "card_data") : value;`,
+    return this.#revealsCard(value) ? this.#drop(field, "card_data") : value;`,
     replace: "    return String(value);",
   });
   context.after(() => rmSync(root, { recursive: true, force: true }));

@@ -89,7 +89,7 @@ describe("controls: a program that tells is caught", () => {
       name: `what an acquirer answers is kept unchanged (${kind})`,
       file: "connectors/strict-answers.ts",
       find: `    if (typeof value !== "string" || !shapes[field].test(value)) return this.#drop(field, "shape");
-    return this.#tellsOfCard(value) ? this.#drop(field, "card_data") : value;`,
+    return this.#revealsCard(value) ? this.#drop(field, "card_data") : value;`,
       replace: "    return String(value);",
       kind,
       caughtIn: "column payment.verdict",

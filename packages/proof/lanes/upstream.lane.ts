@@ -41,7 +41,7 @@ describe("controls: the comparison objects", { concurrency: true }, () => {
       {
         name: "a refund that is sent again has another name",
         file: "connectors/upstream/upstream-connector.ts",
-        find: "return this.#giveBack(request, refundCodeOf(merchantId, original.reference, reference), amount.minor);",
+        find: "return this.#refundCaptured(request, refundCodeOf(merchantId, original.reference, reference), amount.minor);",
         replace:
           "return this.#giveBack(request, `${refundCodeOf(merchantId, original.reference, reference).slice(0, 30)}${request.deadline % 99999}`, amount.minor);",
       },

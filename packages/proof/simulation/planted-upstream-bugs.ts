@@ -13,8 +13,8 @@ export const plantedUpstreamBugs: readonly PlantedBug[] = [
   {
     name: "an exchange with the upstream without an answer is taken for one that was not sent",
     file: connector,
-    find: `    if (heard.kind !== "told") return heard;`,
-    replace: `    if (heard.kind !== "told") return { kind: "not_sent" };`,
+    find: `    if (answer.kind !== "complete") return answer;`,
+    replace: `    if (answer.kind !== "complete") return { kind: "not_sent" };`,
   },
   {
     name: "a garbled answer of the upstream is taken for a request that was not sent",

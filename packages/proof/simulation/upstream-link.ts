@@ -5,7 +5,11 @@ import type {
   OriginalAuthorization,
   Unknown,
 } from "../../server/src/connectors/connector.ts";
-import type { Exchange, Exchanges, Told } from "../../server/src/connectors/upstream/exchange.ts";
+import type {
+  Exchange,
+  Exchanges,
+  CompleteAnswer,
+} from "../../server/src/connectors/upstream/exchange.ts";
 import { isReversalCode } from "../../server/src/connectors/upstream/references.ts";
 import { connectUpstream } from "../../server/src/connectors/upstream/upstream-connector.ts";
 import type { Clock } from "../../server/src/kernel/clock.ts";
@@ -182,7 +186,7 @@ export class UpstreamServer implements Pick<
   async #exchange(
     cause: Cause,
     { path, body, leftMs }: Exchange,
-  ): Promise<Told | NotSent | Unknown> {
+  ): Promise<CompleteAnswer | NotSent | Unknown> {
     const named = kinds.get(path);
     if (named === undefined) throw new Error(`the upstream has no ${path}`);
     const kind = cause.kind === "reverse" && named !== "inquire" ? "reverse" : named;
@@ -192,39 +196,42 @@ export class UpstreamServer implements Pick<
     body.fill(0);
     if (kind === "authorize" && this.#network.isHit(this.#plan.certainNoPerMille))
       return this.#certainNo();
-    const told = await this.#network.exchange(kind, cause, leftMs, (refusal): Told => ({
-      kind: "told",
+    const told = await this.#network.exchange(kind, cause, leftMs, (refusal): CompleteAnswer => ({
+      kind: "complete",
       answer: this.#answer(cause, path, fields, refusal),
     }));
-    return told.kind === "told" && this.#network.isHit(this.#plan.garbledPerMille)
+    return told.kind === "complete" && this.#network.isHit(this.#plan.garbledPerMille)
       ? this.#garbled(told)
       : told;
   }
 
   /** Nothing was done for certain: the server was unreachable, or the key is invalid. */
-  #certainNo(): Told | NotSent {
+  #certainNo(): CompleteAnswer | NotSent {
     return this.#chance.happens(500)
       ? { kind: "not_sent" }
-      : { kind: "told", answer: refused("DA-1") };
+      : { kind: "complete", answer: refused("DA-1") };
   }
 
   /**
    * It was done, but the answer is cut off, is about another payment, has another shape, or is
    * empty.
    */
-  #garbled({ answer }: Told): Told | Unknown {
+  #garbled({ answer }: CompleteAnswer): CompleteAnswer | Unknown {
     this.#auditor.mark("an answer of the upstream is garbled");
     const whole = fieldsIn({ answer }, "answer");
     const of =
       "payment" in whole
         ? { ...fieldsIn(whole, "payment"), merchant_payment_code: "0000" }
         : undefined;
-    return this.#chance.pick<Told | Unknown>([
+    return this.#chance.pick<CompleteAnswer | Unknown>([
       { kind: "unknown", cause: "garbled" },
-      { kind: "told", answer: [] },
-      { kind: "told", answer: { status: "SUCCESS" } },
-      { kind: "told", answer: { ...whole, status: "OK" } },
-      { kind: "told", answer: { ...whole, status: "SUCCESS", payment: of, card_verification: of } },
+      { kind: "complete", answer: [] },
+      { kind: "complete", answer: { status: "SUCCESS" } },
+      { kind: "complete", answer: { ...whole, status: "OK" } },
+      {
+        kind: "complete",
+        answer: { ...whole, status: "SUCCESS", payment: of, card_verification: of },
+      },
     ]);
   }
 

@@ -591,7 +591,7 @@ describe("architecture", () => {
     assert.deepEqual(foreignWordsIn(production), []);
     const planted = [
       { path: "connectors/connector.ts", source: "readonly simulator: SimulatorSettings;" },
-      { path: "connectors/circuit.ts", source: "// A fault of the simulator." },
+      { path: "connectors/circuit-breaker.ts", source: "// A fault of the simulator." },
       { path: "kernel/ids.ts", source: 'export type PaymentId = Branded<"PaymentId">;' },
     ];
     assert.deepEqual(foreignWordsIn(planted), [

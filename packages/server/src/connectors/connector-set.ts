@@ -33,7 +33,7 @@ export function connectorsOf(
 }
 
 const notSent: NotSent = { kind: "not_sent" };
-const nobodyThere: Unknown = { kind: "unknown", cause: "connection" };
+const unreachable: Unknown = { kind: "unknown", cause: "connection" };
 
 /** With these capabilities recovery inquires, gets no answer and inquires again later. */
 const absentCapabilities: ConnectorCapabilities = {
@@ -51,10 +51,10 @@ function absent(name: string): Connector {
     capabilities: absentCapabilities,
     authorize: async () => notSent,
     verify: async () => notSent,
-    capture: async () => nobodyThere,
-    void: async () => nobodyThere,
-    refund: async () => nobodyThere,
-    reverse: async () => nobodyThere,
-    inquire: async () => nobodyThere,
+    capture: async () => unreachable,
+    void: async () => unreachable,
+    refund: async () => unreachable,
+    reverse: async () => unreachable,
+    inquire: async () => unreachable,
   };
 }

@@ -45,7 +45,7 @@ const refusedCode = responseCodeOf.not_accepted;
 const notUndoneCode = "21";
 
 /** A card number has at least 14 digits here (pan.ts). */
-const leastCardNumber = 10n ** 13n;
+const minCardNumber = 10n ** 13n;
 
 const garbled: Unknown = { kind: "unknown", cause: "garbled" };
 const causes: ReadonlySet<Unknown["cause"]> = new Set([
@@ -88,7 +88,7 @@ class Reader {
   readonly #connector: string;
   readonly #call: DroppedValue["call"];
   readonly #report: ReportDropped;
-  readonly #tellsOfCard: (text: string) => boolean;
+  readonly #revealsCard: (text: string) => boolean;
 
   constructor(
     connector: string,
@@ -99,7 +99,7 @@ class Reader {
     this.#connector = connector;
     this.#call = call;
     this.#report = report;
-    this.#tellsOfCard = tellsOfCard;
+    this.#revealsCard = tellsOfCard;
   }
 
   authorization(outcome: AuthorizeOutcome): AuthorizeOutcome {
@@ -148,7 +148,7 @@ class Reader {
     const { authorization, captured, voided, refunds } = outcome;
     // The request log shows the amount. An amount that was never requested and is as long as a card
     // number may be one.
-    if (captured >= leastCardNumber && captured > original.amount.minor)
+    if (captured >= minCardNumber && captured > original.amount.minor)
       return this.#unusable("captured", "card_data");
     return {
       kind: "found",
@@ -184,7 +184,7 @@ class Reader {
 
   #decline({ reason: given, responseCode, adviceCode, refusedBeforeIssuer }: Decline): Decline {
     const reason = reasons.has(given) ? given : "not_accepted";
-    if (reason !== given) this.#tell("reason", "shape");
+    if (reason !== given) this.#reportDropped("reason", "shape");
     return {
       kind: "declined",
       reason,
@@ -201,7 +201,7 @@ class Reader {
   }
 
   #unusable(field: DroppedValue["field"], cause: DroppedValue["cause"]): Unknown {
-    this.#tell(field, cause);
+    this.#reportDropped(field, cause);
     return garbled;
   }
 
@@ -212,14 +212,14 @@ class Reader {
   #text(field: keyof typeof shapes, value: unknown): string | undefined {
     if (value === undefined || value === "") return undefined;
     if (typeof value !== "string" || !shapes[field].test(value)) return this.#drop(field, "shape");
-    return this.#tellsOfCard(value) ? this.#drop(field, "card_data") : value;
+    return this.#revealsCard(value) ? this.#drop(field, "card_data") : value;
   }
 
   #drop(field: DroppedValue["field"], cause: DroppedValue["cause"]): undefined {
-    this.#tell(field, cause);
+    this.#reportDropped(field, cause);
   }
 
-  #tell(field: DroppedValue["field"], cause: DroppedValue["cause"]): void {
+  #reportDropped(field: DroppedValue["field"], cause: DroppedValue["cause"]): void {
     this.#report({ connector: this.#connector, call: this.#call, field, cause });
   }
 }

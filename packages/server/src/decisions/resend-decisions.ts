@@ -5,7 +5,7 @@ import type { Payment } from "../payment/payment.ts";
 import { isFinal, change, changed, type PaymentChange, record } from "./steps.ts";
 
 /**
- * Announces the latest announced change again; receivers then query the current payment. `told`:
+ * Announces the latest announced change again; receivers then query the current payment. `wasAnnounced`:
  * whether anything was announced yet, because announcements about a payment that stays PE leave no
  * time in it.
  */

@@ -79,7 +79,7 @@ export class Runner {
   readonly #parts: RunnerParts;
   readonly #paymentIds: PaymentIds;
   readonly #mutex = new KeyedMutex(requestQueue);
-  readonly #later: DeferredTask[] = [];
+  readonly #deferred: DeferredTask[] = [];
 
   constructor(parts: RunnerParts) {
     this.#parts = parts;

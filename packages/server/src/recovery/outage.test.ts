@@ -3,7 +3,7 @@ import { describe, test } from "node:test";
 import { StillTime } from "../../test/contract/connector-harness.ts";
 import { bareOrder } from "../../test/contract/store-fixtures.ts";
 import { cardOf } from "../../test/vectors/cards.ts";
-import { withCircuit } from "../connectors/circuit.ts";
+import { withCircuitBreaker } from "../connectors/circuit-breaker.ts";
 import { connectorsOf } from "../connectors/connector-set.ts";
 import { createSimulator } from "../connectors/simulator/simulator-connector.ts";
 import type { MerchantId } from "../kernel/ids.ts";
@@ -49,10 +49,10 @@ async function given() {
   const ports = { clock: time, scheduler: time, rememberedReferences: 20_000 };
   const [sick, well] = [createSimulator(ports), createSimulator(ports)];
   const inCircuit = (name: string, simulator: typeof sick) =>
-    withCircuit(simulator, {
+    withCircuitBreaker(simulator, {
       name,
       clock: time,
-      mostUnderWay: 512,
+      maxInFlight: 512,
       report: ({ kind }) => circuits.push(`${name} ${kind}`),
     });
   const runner = new Runner({

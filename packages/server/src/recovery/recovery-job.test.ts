@@ -139,7 +139,7 @@ test("a refund whose outcome stays unknown is reported as overdue after an hour 
 
   await time.pass(3 * hour);
   assert.equal(await refundState(), "confirmed");
-  assert.equal(simulator.books().merchants[0]?.money[0]?.givenBack, 30_00n);
+  assert.equal(simulator.books().merchants[0]?.money[0]?.refunded, 30_00n);
   const reported = reports.length;
   await time.pass(hour);
   assert.equal(reports.length, reported);

@@ -1,6 +1,6 @@
 import type { ConnectorConfig } from "../config/connector-list.ts";
 import type { Config } from "../config/settings.ts";
-import { withCircuit } from "../connectors/circuit.ts";
+import { withCircuitBreaker } from "../connectors/circuit-breaker.ts";
 import { connectorsOf } from "../connectors/connector-set.ts";
 import type { Connector, Connectors, ReportDropped } from "../connectors/connector.ts";
 import { connectors as connectorKinds } from "../connectors/index.ts";
@@ -45,7 +45,7 @@ export async function openConnectors(
 ): Promise<OpenConnectors> {
   const list = config.connectors ?? [onlyConnector(config)];
   // With a single acquirer there is no other traffic to protect.
-  const mostUnderWay =
+  const maxInFlight =
     list.length === 1
       ? Number.POSITIVE_INFINITY
       : Math.max(1, Math.floor(config.maxInFlight / list.length));
@@ -72,7 +72,7 @@ export async function openConnectors(
     }
     const remote = await openRemote(each, { clock, scheduler }, simulators);
     parts.defer(() => remote.close());
-    opened.push(withCircuit(remote, { name, clock, mostUnderWay, report }));
+    opened.push(withCircuitBreaker(remote, { name, clock, maxInFlight, report }));
   }
   return { connectors: connectorsOf(opened, reportDropped), simulators };
 }

@@ -85,13 +85,13 @@ export function describeConnectorContract(
       assert.equal(outcome.kind, "approved");
       assert.match(outcome.authorizationCode, /^\d{5,6}$/);
       assert.equal(outcome.responseCode, "00");
-      assert.deepEqual(await merchant.money(), { held: 100_00n, taken: 0n });
+      assert.deepEqual(await merchant.money(), { held: 100_00n, captured: 0n });
     });
 
     test("a sale takes the amount at once", async () => {
       const merchant = given();
       assert.equal((await merchant.authorize("a-1", { capture: true })).kind, "approved");
-      assert.deepEqual(await merchant.money(), { held: 0n, taken: 100_00n });
+      assert.deepEqual(await merchant.money(), { held: 0n, captured: 100_00n });
     });
 
     test("a declined authorization tells why and holds nothing", async () => {
@@ -102,7 +102,7 @@ export function describeConnectorContract(
       assert.equal(outcome.reason, "insufficient_funds");
       assert.equal(outcome.responseCode, "51");
       assert.equal(outcome.refusedBeforeIssuer, false);
-      assert.deepEqual(await merchant.money(), { held: 0n, taken: 0n });
+      assert.deepEqual(await merchant.money(), { held: 0n, captured: 0n });
     });
 
     test("a reference that is sent twice is authorized once exactly if the connector declares so", async () => {
@@ -115,7 +115,7 @@ export function describeConnectorContract(
       assert.equal((await merchant.booked("a-1")).approvals, dedupesByReference ? 1 : 2);
       assert.deepEqual(await merchant.money(), {
         held: dedupesByReference ? 100_00n : 200_00n,
-        taken: 0n,
+        captured: 0n,
       });
     });
 
@@ -125,7 +125,7 @@ export function describeConnectorContract(
       const second = await merchant.authorize("b-1");
 
       assert.notDeepEqual(second, first);
-      assert.deepEqual(await merchant.money(), { held: 200_00n, taken: 0n });
+      assert.deepEqual(await merchant.money(), { held: 200_00n, captured: 0n });
     });
 
     test("two merchants may use one reference and do not see each other's", async () => {
@@ -137,7 +137,7 @@ export function describeConnectorContract(
       if (harness.connector.capabilities.answersInquiries)
         assert.deepEqual(await other.inquire("a-1"), { kind: "not_found" });
       assert.equal((await other.authorize("a-1")).kind, "approved");
-      assert.deepEqual(await merchant.money(), { held: 100_00n, taken: 0n });
+      assert.deepEqual(await merchant.money(), { held: 100_00n, captured: 0n });
     });
 
     test("an authorization whose answer is lost is unknown, and an inquiry finds it if the acquirer answers inquiries", async () => {
@@ -145,7 +145,7 @@ export function describeConnectorContract(
       await harness.instruct(merchant.id, { next: "lose_answer", times: 1 });
 
       assert.deepEqual(await merchant.withoutAnswer("a-1"), timedOut);
-      assert.deepEqual(await merchant.money(), { held: 100_00n, taken: 0n });
+      assert.deepEqual(await merchant.money(), { held: 100_00n, captured: 0n });
 
       const inquiry = await merchant.inquire("a-1");
       if (!harness.connector.capabilities.answersInquiries) {
@@ -166,7 +166,7 @@ export function describeConnectorContract(
       if (harness.connector.capabilities.answersInquiries)
         assert.deepEqual(await merchant.inquire("a-1"), { kind: "not_found" });
       assert.deepEqual(await merchant.reverse("a-1"), { kind: "unknown_original" });
-      assert.deepEqual(await merchant.money(), { held: 0n, taken: 0n });
+      assert.deepEqual(await merchant.money(), { held: 0n, captured: 0n });
     });
 
     test("a request whose deadline has passed is unknown and is not sent", async () => {
@@ -177,7 +177,7 @@ export function describeConnectorContract(
       );
 
       assert.deepEqual(outcome, timedOut);
-      assert.deepEqual(await merchant.money(), { held: 0n, taken: 0n });
+      assert.deepEqual(await merchant.money(), { held: 0n, captured: 0n });
     });
 
     test("a request that arrives late leaves nothing held once it was reversed after the longest time of arrival", async () => {
@@ -192,11 +192,11 @@ export function describeConnectorContract(
       // The control: had it only been reversed too early, the money would be held now.
       assert.deepEqual(await merchant.money(), {
         held: tooEarly.kind === "reversed" ? 0n : 100_00n,
-        taken: 0n,
+        captured: 0n,
       });
 
       assert.deepEqual(await merchant.reverse("a-1"), { kind: "reversed" });
-      assert.deepEqual(await merchant.money(), { held: 0n, taken: 0n });
+      assert.deepEqual(await merchant.money(), { held: 0n, captured: 0n });
     });
 
     test("a reversal gives the hold back and is safe to repeat", async () => {
@@ -205,7 +205,7 @@ export function describeConnectorContract(
 
       assert.deepEqual(await merchant.reverse("a-1"), { kind: "reversed" });
       assert.deepEqual(await merchant.reverse("a-1"), { kind: "reversed" });
-      assert.deepEqual(await merchant.money(), { held: 0n, taken: 0n });
+      assert.deepEqual(await merchant.money(), { held: 0n, captured: 0n });
       assert.equal((await merchant.totals()).reversals, 1);
     });
 
@@ -214,7 +214,7 @@ export function describeConnectorContract(
       await merchant.authorize("a-1", { capture: true });
 
       assert.deepEqual(await merchant.reverse("a-1"), { kind: "reversed" });
-      assert.deepEqual(await merchant.money(), { held: 0n, taken: 0n });
+      assert.deepEqual(await merchant.money(), { held: 0n, captured: 0n });
     });
 
     test("a reversal of a declined authorization has nothing to undo", async () => {
@@ -231,7 +231,7 @@ export function describeConnectorContract(
       await merchant.capture("a-2", original);
 
       assert.equal((await merchant.reverse("a-1")).kind, "refused");
-      assert.deepEqual(await merchant.money(), { held: 0n, taken: 100_00n });
+      assert.deepEqual(await merchant.money(), { held: 0n, captured: 100_00n });
     });
 
     test("a capture takes what is held", async () => {
@@ -239,7 +239,7 @@ export function describeConnectorContract(
       const original = await merchant.authorized("a-1");
 
       assert.deepEqual(await merchant.capture("a-2", original), { kind: "approved" });
-      assert.deepEqual(await merchant.money(), { held: 0n, taken: 100_00n });
+      assert.deepEqual(await merchant.money(), { held: 0n, captured: 100_00n });
       const booked = await merchant.booked("a-1");
       assert.deepEqual([booked.held, booked.captured], [0n, 100_00n]);
       if (harness.connector.capabilities.answersInquiries) {
@@ -259,7 +259,7 @@ export function describeConnectorContract(
       );
       assert.deepEqual(
         await merchant.money(),
-        partialCapture ? { held: 0n, taken: 30_00n } : { held: 100_00n, taken: 0n },
+        partialCapture ? { held: 0n, captured: 30_00n } : { held: 100_00n, captured: 0n },
       );
     });
 
@@ -273,7 +273,7 @@ export function describeConnectorContract(
       assert.equal((await merchant.capture("a-3", original, 60_00n)).kind, "declined");
       const booked = await merchant.booked("a-1");
       assert.deepEqual([booked.held, booked.captured, booked.captures], [0n, 40_00n, 1]);
-      assert.deepEqual(await merchant.money(), { held: 0n, taken: 40_00n });
+      assert.deepEqual(await merchant.money(), { held: 0n, captured: 40_00n });
     });
 
     test("a void after a partial capture is refused", async (context) => {
@@ -284,7 +284,7 @@ export function describeConnectorContract(
       await merchant.capture("a-2", original, 30_00n);
 
       assert.equal((await merchant.void("a-3", original)).kind, "declined");
-      assert.deepEqual(await merchant.money(), { held: 0n, taken: 30_00n });
+      assert.deepEqual(await merchant.money(), { held: 0n, captured: 30_00n });
     });
 
     test("more than what is held is never captured", async () => {
@@ -292,7 +292,7 @@ export function describeConnectorContract(
       const original = await merchant.authorized("a-1");
 
       assert.equal((await merchant.capture("a-2", original, 100_01n)).kind, "declined");
-      assert.deepEqual(await merchant.money(), { held: 100_00n, taken: 0n });
+      assert.deepEqual(await merchant.money(), { held: 100_00n, captured: 0n });
 
       await merchant.capture("a-3", original);
       assert.equal(
@@ -300,7 +300,7 @@ export function describeConnectorContract(
         harness.lacks?.captureNames === true ? "approved" : "declined",
       );
       assert.equal((await merchant.capture("a-5", original, 1n)).kind, "declined");
-      assert.deepEqual(await merchant.money(), { held: 0n, taken: 100_00n });
+      assert.deepEqual(await merchant.money(), { held: 0n, captured: 100_00n });
     });
 
     test("a capture that is sent again is recognized exactly if the connector declares so", async () => {
@@ -313,7 +313,7 @@ export function describeConnectorContract(
         again.kind,
         harness.connector.capabilities.repeatsFollowUps ? "approved" : "declined",
       );
-      assert.deepEqual(await merchant.money(), { held: 0n, taken: 100_00n });
+      assert.deepEqual(await merchant.money(), { held: 0n, captured: 100_00n });
     });
 
     test("a partial capture that is sent again takes once, and is recognized exactly if the connector declares so", async (context) => {
@@ -328,7 +328,7 @@ export function describeConnectorContract(
         again.kind,
         harness.connector.capabilities.repeatsFollowUps ? "approved" : "declined",
       );
-      assert.deepEqual(await merchant.money(), { held: 0n, taken: 30_00n });
+      assert.deepEqual(await merchant.money(), { held: 0n, captured: 30_00n });
     });
 
     test("a capture whose answer is lost was done, and an inquiry says so", async () => {
@@ -340,7 +340,7 @@ export function describeConnectorContract(
       await harness.pass(harness.patienceMs);
       assert.deepEqual(await pending, timedOut);
 
-      assert.deepEqual(await merchant.money(), { held: 0n, taken: 100_00n });
+      assert.deepEqual(await merchant.money(), { held: 0n, captured: 100_00n });
       if (harness.connector.capabilities.answersInquiries) {
         const inquiry = await merchant.inquire("a-1");
         assert.ok(inquiry.kind === "found" && inquiry.captured === 100_00n);
@@ -352,7 +352,7 @@ export function describeConnectorContract(
       const original = await merchant.authorized("a-1");
 
       assert.deepEqual(await merchant.void("a-2", original), { kind: "approved" });
-      assert.deepEqual(await merchant.money(), { held: 0n, taken: 0n });
+      assert.deepEqual(await merchant.money(), { held: 0n, captured: 0n });
       if (harness.connector.capabilities.answersInquiries) {
         const inquiry = await merchant.inquire("a-1");
         assert.ok(inquiry.kind === "found" && inquiry.captured === 0n && inquiry.voided);
@@ -381,7 +381,7 @@ export function describeConnectorContract(
 
       assert.equal((await merchant.void("a-3", captured)).kind, "declined");
       assert.equal((await merchant.capture("b-3", voided)).kind, "declined");
-      assert.deepEqual(await merchant.money(), { held: 0n, taken: 100_00n });
+      assert.deepEqual(await merchant.money(), { held: 0n, captured: 100_00n });
     });
 
     test("a capture of a reversed, declined or unknown authorization and of a sale is declined", async () => {
@@ -402,7 +402,7 @@ export function describeConnectorContract(
           "declined",
         );
       }
-      assert.deepEqual(await merchant.money(), { held: 0n, taken: 100_00n });
+      assert.deepEqual(await merchant.money(), { held: 0n, captured: 100_00n });
     });
 
     test("captured money is given back in parts, until nothing is left", async () => {
@@ -417,8 +417,8 @@ export function describeConnectorContract(
         assert.deepEqual(await merchant.refund(reference, sale, minor), { kind: "approved" });
       }
       assert.equal((await merchant.refund("a-r4", sale, 1n)).kind, "declined");
-      assert.deepEqual(await merchant.money(), { held: 0n, taken: 0n });
-      assert.equal(await merchant.givenBack(), 100_00n);
+      assert.deepEqual(await merchant.money(), { held: 0n, captured: 0n });
+      assert.equal(await merchant.refunded(), 100_00n);
       assert.equal((await merchant.totals()).refunds, 3);
       if (harness.connector.capabilities.answersInquiries) {
         const inquiry = await merchant.inquire("a-1");
@@ -434,7 +434,7 @@ export function describeConnectorContract(
       await merchant.capture("a-2", original);
 
       assert.deepEqual(await merchant.refund("a-r1", original, 40_00n), { kind: "approved" });
-      assert.deepEqual(await merchant.money(), { held: 0n, taken: 60_00n });
+      assert.deepEqual(await merchant.money(), { held: 0n, captured: 60_00n });
     });
 
     test("more than what was captured is never given back", async () => {
@@ -444,7 +444,7 @@ export function describeConnectorContract(
       assert.equal((await merchant.refund("a-r1", sale, 100_01n)).kind, "declined");
       await merchant.refund("a-r2", sale, 60_00n);
       assert.equal((await merchant.refund("a-r3", sale, 40_01n)).kind, "declined");
-      assert.deepEqual(await merchant.money(), { held: 0n, taken: 40_00n });
+      assert.deepEqual(await merchant.money(), { held: 0n, captured: 40_00n });
       if (harness.connector.capabilities.answersInquiries) {
         const inquiry = await merchant.inquire("a-1");
         assert.ok(inquiry.kind === "found");
@@ -461,7 +461,7 @@ export function describeConnectorContract(
 
       assert.equal((await merchant.refund("a-r1", original, 30_01n)).kind, "declined");
       assert.deepEqual(await merchant.refund("a-r2", original, 30_00n), { kind: "approved" });
-      assert.deepEqual(await merchant.money(), { held: 0n, taken: 0n });
+      assert.deepEqual(await merchant.money(), { held: 0n, captured: 0n });
     });
 
     test("what is only held, voided, reversed, declined or unknown is not given back", async () => {
@@ -486,7 +486,7 @@ export function describeConnectorContract(
           original.reference,
         );
       }
-      assert.equal(await merchant.givenBack(), 0n);
+      assert.equal(await merchant.refunded(), 0n);
     });
 
     test("what was given back in part can no longer be undone as a whole", async () => {
@@ -496,7 +496,7 @@ export function describeConnectorContract(
 
       assert.equal((await merchant.reverse("a-1")).kind, "refused");
       assert.equal((await merchant.void("a-2", sale)).kind, "declined");
-      assert.deepEqual(await merchant.money(), { held: 0n, taken: 99_99n });
+      assert.deepEqual(await merchant.money(), { held: 0n, captured: 99_99n });
     });
 
     test("a refund that is sent again gives back once exactly if the connector declares so", async () => {
@@ -506,7 +506,7 @@ export function describeConnectorContract(
       assert.deepEqual(await merchant.refund("a-r1", sale, 30_00n), { kind: "approved" });
 
       assert.equal(
-        await merchant.givenBack(),
+        await merchant.refunded(),
         harness.connector.capabilities.repeatsFollowUps ? 30_00n : 60_00n,
       );
     });
@@ -524,7 +524,7 @@ export function describeConnectorContract(
         assert.deepEqual(await pending, timedOut);
       }
 
-      assert.equal(await merchant.givenBack(), 30_00n);
+      assert.equal(await merchant.refunded(), 30_00n);
       if (harness.connector.capabilities.answersInquiries) {
         const inquiry = await merchant.inquire("a-1");
         assert.ok(inquiry.kind === "found");
@@ -562,7 +562,7 @@ export function describeConnectorContract(
         assert.equal(outcome.method, method);
         if (harness.lacks?.transactionNames !== true)
           assert.match(outcome.networkTransactionId ?? "", /^[0-9A-Z]{15}$/);
-        assert.deepEqual(await merchant.money(), { held: 0n, taken: 0n });
+        assert.deepEqual(await merchant.money(), { held: 0n, captured: 0n });
         const { verifications, approvals, reversals } = await merchant.totals();
         // The control: the small authorization was made, and was reversed.
         const ghosts = method === "ghost_authorization" ? 1 : 0;
@@ -581,7 +581,7 @@ export function describeConnectorContract(
         ["insufficient_funds", "51", "zero_amount"],
       );
       assert.deepEqual([discover.reason, discover.method], ["expired_card", "ghost_authorization"]);
-      assert.deepEqual(await merchant.money(), { held: 0n, taken: 0n });
+      assert.deepEqual(await merchant.money(), { held: 0n, captured: 0n });
     });
 
     test("a verification whose answer is lost is unknown and holds nothing", async () => {
@@ -591,7 +591,7 @@ export function describeConnectorContract(
       const pending = merchant.verify("v-1", "elo", "6362970000457013", harness.patienceMs);
       await harness.pass(harness.patienceMs);
       assert.deepEqual(await pending, timedOut);
-      assert.deepEqual(await merchant.money(), { held: 0n, taken: 0n });
+      assert.deepEqual(await merchant.money(), { held: 0n, captured: 0n });
       assert.equal((await merchant.totals()).verifications, 1);
     });
 
@@ -642,7 +642,7 @@ export function describeConnectorContract(
       });
       assert.equal(cardTraits(cardOf("4000000000002206"))?.funding, "prepaid");
       assert.equal(cardTraits(cardOf("4242424242424242")), undefined);
-      assert.deepEqual(await merchant.money(), { held: 0n, taken: 0n });
+      assert.deepEqual(await merchant.money(), { held: 0n, captured: 0n });
     });
 
     test("a request that the network doubles has one effect exactly if the connector declares that repeats are recognized", async () => {
@@ -656,7 +656,7 @@ export function describeConnectorContract(
       assert.equal((await merchant.booked("a-1")).captures, 1);
 
       assert.equal((await merchant.refund("a-r1", original, 30_00n)).kind, "approved");
-      assert.equal(await merchant.givenBack(), repeatsFollowUps ? 30_00n : 60_00n);
+      assert.equal(await merchant.refunded(), repeatsFollowUps ? 30_00n : 60_00n);
     });
   });
 }
@@ -802,13 +802,13 @@ class Merchant {
     return booked;
   }
 
-  async givenBack(): Promise<bigint> {
-    return (await this.#books())?.money.find(({ currency }) => currency === "BRL")?.givenBack ?? 0n;
+  async refunded(): Promise<bigint> {
+    return (await this.#books())?.money.find(({ currency }) => currency === "BRL")?.refunded ?? 0n;
   }
 
-  async money(): Promise<{ readonly held: bigint; readonly taken: bigint }> {
+  async money(): Promise<{ readonly held: bigint; readonly captured: bigint }> {
     const balance = (await this.#books())?.money.find(({ currency }) => currency === "BRL");
-    return { held: balance?.held ?? 0n, taken: balance?.taken ?? 0n };
+    return { held: balance?.held ?? 0n, captured: balance?.captured ?? 0n };
   }
 
   async totals() {

@@ -295,15 +295,15 @@ function totalsOf(books: AcquirerBooks): AcquirerBooks["merchants"][number]["tot
 
 function moneyOf(authorizations: readonly BookedAuthorization[]): {
   held: bigint;
-  taken: bigint;
-  givenBack: bigint;
+  captured: bigint;
+  refunded: bigint;
 } {
-  const money = { held: 0n, taken: 0n, givenBack: 0n };
+  const money = { held: 0n, captured: 0n, refunded: 0n };
   for (const { held, captured, refunds } of authorizations) {
     const back = refunds.reduce((sum, { amount }) => sum + amount, 0n);
     money.held += held;
-    money.taken += captured - back;
-    money.givenBack += back;
+    money.captured += captured - back;
+    money.refunded += back;
   }
   return money;
 }

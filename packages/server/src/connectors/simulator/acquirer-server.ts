@@ -9,7 +9,7 @@ import type { InquiryAnswer, OriginalMessage, VerifyAnswer } from "./messages-an
 import { type Echo, echoOf, lastingEcho } from "./echo.ts";
 import type { CardVerdict } from "./magic-cards.ts";
 import { InstructionRefused } from "./network.ts";
-import type { Heard } from "./network.ts";
+import type { Received } from "./network.ts";
 import type { Personal } from "./messages-and-books.ts";
 import { buildAcquirer, defaultPersonality } from "./personality.ts";
 import type { AcquirerSite, Personality } from "./personality.ts";
@@ -17,13 +17,13 @@ import {
   decode,
   encode,
   Malformed,
-  readAuthorizeLetter,
+  readAuthorizeMessage,
   readFollowUpMessage,
   readInstruction,
   readOriginalMessage,
-  readVerifyLetter,
+  readVerifyMessage,
 } from "./wire.ts";
-import type { Letter } from "./wire.ts";
+import type { CardMessage } from "./wire.ts";
 
 interface Ports {
   readonly clock: Clock;
@@ -49,7 +49,7 @@ type Reply = { readonly body: unknown; readonly afterMs: number } | undefined;
 
 /** Authorize requests have about 700 bytes. */
 const largestBody = 8_192;
-const mostConnections = 1_024;
+const maxConnections = 1_024;
 
 /**
  * The simulated acquirer as a separate server, so that its books survive a killed Cofre process.
@@ -71,7 +71,7 @@ export async function startAcquirerServer({
   const server = createServer(
     (request, response) => void serve(site, { clock, scheduler }, request, response),
   );
-  server.maxConnections = mostConnections;
+  server.maxConnections = maxConnections;
   server.keepAliveTimeout = 60_000;
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
@@ -127,12 +127,12 @@ async function answer(site: Site, clock: Clock, request: IncomingMessage): Promi
 function route(site: Site, clock: Clock, url: string | undefined, body: Buffer): Reply {
   const { network } = site;
   if (url === "/authorize") {
-    return withLetter(site, clock, body, readAuthorizeLetter, (message, verdict, echo) =>
+    return withCardMessage(site, clock, body, readAuthorizeMessage, (message, verdict, echo) =>
       network.authorize(message, verdict, echo),
     );
   }
   if (url === "/verify") {
-    return withLetter(site, clock, body, readVerifyLetter, (message, verdict, echo) =>
+    return withCardMessage(site, clock, body, readVerifyMessage, (message, verdict, echo) =>
       network.verify(message, verdict, echo),
     );
   }
@@ -140,23 +140,23 @@ function route(site: Site, clock: Clock, url: string | undefined, body: Buffer):
   switch (url) {
     case "/capture": {
       const capture = readFollowUpMessage(message);
-      return spoken(capture, network.capture(capture));
+      return delayedReply(capture, network.capture(capture));
     }
     case "/void": {
       const cancel = readFollowUpMessage(message);
-      return spoken(cancel, network.void(cancel));
+      return delayedReply(cancel, network.void(cancel));
     }
     case "/refund": {
       const refund = readFollowUpMessage(message);
-      return spoken(refund, network.refund(refund));
+      return delayedReply(refund, network.refund(refund));
     }
     case "/reverse": {
       const reverse = readOriginalMessage(message);
-      return spoken(reverse, network.reverse(reverse));
+      return delayedReply(reverse, network.reverse(reverse));
     }
     case "/inquire": {
       const inquiry = readOriginalMessage(message);
-      return spoken(inquiry, echoedInquiry(site, inquiry, network.inquire(inquiry)));
+      return delayedReply(inquiry, echoedInquiry(site, inquiry, network.inquire(inquiry)));
     }
     case "/instruct": {
       const { merchantId, instruction } = readInstruction(message);
@@ -169,27 +169,27 @@ function route(site: Site, clock: Clock, url: string | undefined, body: Buffer):
 }
 
 /** Handles a message with a card; evaluates the card and wipes it. */
-function withLetter<
+function withCardMessage<
   Message extends Pick<OriginalMessage, "merchantId" | "reference"> & Personal,
   Answer extends Approval | Decline | VerifyAnswer,
 >(
   site: Site,
   clock: Clock,
   body: Buffer,
-  readLetter: (value: unknown) => Letter<Message>,
-  deliver: (message: Message, verdict: CardVerdict, echo: Echo) => Heard<Answer>,
+  readMessage: (value: unknown) => CardMessage<Message>,
+  deliver: (message: Message, verdict: CardVerdict, echo: Echo) => Received<Answer>,
 ): Reply {
   const jsonFrom = 1 + (body[0] ?? 0);
   const pan = Pan.from(Uint8Array.from(body.subarray(1, jsonFrom)));
   if (pan === undefined) throw new Malformed();
   try {
-    const { message, expiry } = readLetter(decode(body.toString("utf8", jsonFrom)));
+    const { message, expiry } = readMessage(decode(body.toString("utf8", jsonFrom)));
     const verdict = site.judgeCard({ pan, ...expiry, holderName: "" }, clock.now());
-    const heard = deliver(message, verdict, echoOf({ pan }, undefined, message));
-    if (site.echoes === undefined) return spoken(message, heard);
+    const answer = deliver(message, verdict, echoOf({ pan }, undefined, message));
+    if (site.echoes === undefined) return delayedReply(message, answer);
     const echo = lastingEcho({ pan }, undefined, message);
     site.echoes.set(`${message.merchantId} ${message.reference}`, echo);
-    return spoken(message, heard === undefined ? undefined : echo(heard));
+    return delayedReply(message, answer === undefined ? undefined : echo(answer));
   } finally {
     pan.wipe();
   }
@@ -198,17 +198,19 @@ function withLetter<
 function echoedInquiry(
   { echoes }: Site,
   { merchantId, original }: OriginalMessage,
-  heard: Heard<InquiryAnswer>,
-): Heard<InquiryAnswer> {
+  received: Received<InquiryAnswer>,
+): Received<InquiryAnswer> {
   const echo = echoes?.get(`${merchantId} ${original.reference}`);
-  return heard?.kind !== "found" || echo === undefined
-    ? heard
-    : { ...heard, authorization: echo(heard.authorization) };
+  return received?.kind !== "found" || echo === undefined
+    ? received
+    : { ...received, authorization: echo(received.authorization) };
 }
 
 /** The account's latency is spent on the answer (see network.ts). */
-function spoken<Answer>({ settings }: Personal, heard: Heard<Answer>): Reply {
-  return heard === undefined ? undefined : { body: heard, afterMs: settings.simulator.latencyMs };
+function delayedReply<Answer>({ settings }: Personal, received: Received<Answer>): Reply {
+  return received === undefined
+    ? undefined
+    : { body: received, afterMs: settings.simulator.latencyMs };
 }
 
 /** Reads the whole body into one buffer that the caller wipes; the chunks are wiped here. */

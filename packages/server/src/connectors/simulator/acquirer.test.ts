@@ -68,7 +68,7 @@ describe("an acquirer that lost its books", () => {
     const restarted = acquirerWith();
     assert.deepEqual(restarted.capture(followUp, undefined), { kind: "approved" });
     assert.deepEqual(booksOf(restarted).money, [
-      { currency: "BRL", held: 0n, taken: 100_00n, givenBack: 0n },
+      { currency: "BRL", held: 0n, captured: 100_00n, refunded: 0n },
     ]);
     assert.equal(restarted.capture({ ...followUp, reference: "a-3" }, undefined).kind, "declined");
   });
@@ -125,7 +125,7 @@ describe("an acquirer that lost its books", () => {
     const restarted = acquirerWith();
     assert.deepEqual(restarted.reverse({ ...followUp, original: sale }), { kind: "reversed" });
     assert.deepEqual(booksOf(restarted).money, [
-      { currency: "BRL", held: 0n, taken: 0n, givenBack: 0n },
+      { currency: "BRL", held: 0n, captured: 0n, refunded: 0n },
     ]);
   });
 
@@ -142,7 +142,7 @@ describe("an acquirer that lost its books", () => {
         responseCode: "13",
       });
       assert.deepEqual(booksOf(restarted).money, [
-        { currency: "BRL", held: 0n, taken: 40_00n, givenBack: 60_00n },
+        { currency: "BRL", held: 0n, captured: 40_00n, refunded: 60_00n },
       ]);
     }
   });
@@ -160,7 +160,7 @@ describe("the books", () => {
       ["p-3", "p-4", "p-5"],
     );
     assert.equal(books.totals.approvals, 5);
-    assert.deepEqual(books.money, [{ currency: "BRL", held: 500_00n, taken: 0n, givenBack: 0n }]);
+    assert.deepEqual(books.money, [{ currency: "BRL", held: 500_00n, captured: 0n, refunded: 0n }]);
     assert.equal(acquirer.books().forgottenReferences, 2);
   });
 
@@ -234,7 +234,7 @@ describe("refunds", () => {
       assert.equal(cents(`r-${number}`).kind, "approved");
     assert.deepEqual(cents("r-1"), { kind: "approved" });
     assert.deepEqual(cents("r-401"), { kind: "declined", responseCode: "61" });
-    assert.equal(booksOf(acquirer).money[0]?.givenBack, 4_00n);
+    assert.equal(booksOf(acquirer).money[0]?.refunded, 4_00n);
   });
 
   test("that the issuer refuses give nothing back", () => {
@@ -245,7 +245,7 @@ describe("refunds", () => {
       kind: "declined",
       responseCode: "05",
     });
-    assert.equal(booksOf(acquirer).money[0]?.givenBack, 0n);
+    assert.equal(booksOf(acquirer).money[0]?.refunded, 0n);
   });
 
   test("are of an amount above zero in the authorization's currency", () => {
@@ -344,7 +344,7 @@ describe("a reference that named another request", () => {
       assert.equal(kind, "declined");
       assert.ok("responseCode" in answer && answer.responseCode === "94");
       assert.deepEqual(booksOf(acquirer).money, [
-        { currency: "BRL", held: 100_00n, taken: 0n, givenBack: 0n },
+        { currency: "BRL", held: 100_00n, captured: 0n, refunded: 0n },
       ]);
       assert.deepEqual(acquirer.authorize(message("a-1"), undefined), first);
     });
@@ -362,7 +362,7 @@ test("a capture of a part is the last, and the rest is held no longer, on the au
   assert.deepEqual(part("a-2", 40_00n), { kind: "approved" });
   const { authorizations, money } = booksOf(acquirer);
   assert.deepEqual([authorizations[0]?.held, authorizations[0]?.captured], [0n, 40_00n]);
-  assert.deepEqual(money, [{ currency: "BRL", held: 0n, taken: 40_00n, givenBack: 0n }]);
+  assert.deepEqual(money, [{ currency: "BRL", held: 0n, captured: 40_00n, refunded: 0n }]);
   assert.deepEqual(part("a-3", 60_00n), { kind: "declined", responseCode: "12" });
 });
 

@@ -58,11 +58,11 @@ type FollowUpOperation = "capture" | "void" | "refund";
 
 interface Ledger {
   readonly totals: { -readonly [Key in keyof BookTotals]: BookTotals[Key] };
-  readonly money: Map<string, { held: bigint; taken: bigint; givenBack: bigint }>;
+  readonly money: Map<string, { held: bigint; captured: bigint; refunded: bigint }>;
 }
 
-const followUpsRemembered = 16;
-const merchantsRemembered = 10_000;
+const maxFollowUps = 16;
+const maxMerchants = 10_000;
 
 /**
  * Schemes that allow a zero-amount authorization; cards of the others are verified with a small
@@ -85,9 +85,7 @@ export class SimulatedAcquirer {
   readonly #seed: string;
   readonly #personality: AcquirerPersonality;
   #authorizations: BoundedMap<string, Authorization & { readonly merchantId: MerchantId }>;
-  #ledgers = new BoundedMap<MerchantId, Ledger & { readonly merchantId: MerchantId }>(
-    merchantsRemembered,
-  );
+  #ledgers = new BoundedMap<MerchantId, Ledger & { readonly merchantId: MerchantId }>(maxMerchants);
   #forgotten = 0;
 
   constructor(options: AcquirerOptions) {
@@ -161,7 +159,8 @@ export class SimulatedAcquirer {
     const earlier = this.#earlierAnswer(authorization, "capture", message);
     if (earlier !== undefined) return earlier;
     const answer = captureAnswer(authorization, message.amount, refusal, this.#personality);
-    if (answer.kind === "approved") this.#take(message.merchantId, authorization, message.amount);
+    if (answer.kind === "approved")
+      this.#capture(message.merchantId, authorization, message.amount);
     return remember(authorization, "capture", message, answer);
   }
 
@@ -175,7 +174,7 @@ export class SimulatedAcquirer {
     if (answer.kind === "approved") {
       authorization.voided = true;
       this.#ledger(message.merchantId).totals.voids += 1;
-      this.#giveBack(message.merchantId, authorization);
+      this.#releaseAll(message.merchantId, authorization);
     }
     return remember(authorization, "void", message, answer);
   }
@@ -232,7 +231,7 @@ export class SimulatedAcquirer {
   /**
    * Replaces the books with a copy of another acquirer's current books; the other keeps its own.
    */
-  takeOver(other: SimulatedAcquirer): void {
+  copyFrom(other: SimulatedAcquirer): void {
     this.#authorizations = other.#authorizations.copy((authorization) => ({
       ...authorization,
       followUps: authorization.followUps === undefined ? undefined : [...authorization.followUps],
@@ -343,7 +342,7 @@ export class SimulatedAcquirer {
     const sale = this.#proven(merchantId, original, true);
     if (sale !== undefined) return sale;
     const held = this.#proven(merchantId, original, false);
-    if (held !== undefined) this.#take(merchantId, held, held.amount);
+    if (held !== undefined) this.#capture(merchantId, held, held.amount);
     return held;
   }
 
@@ -393,7 +392,7 @@ export class SimulatedAcquirer {
     return authorization;
   }
 
-  #take(merchantId: MerchantId, authorization: Authorization, amount: Money): void {
+  #capture(merchantId: MerchantId, authorization: Authorization, amount: Money): void {
     const ledger = this.#ledger(merchantId);
     authorization.captures += 1;
     authorization.captured += amount.minor;
@@ -407,10 +406,10 @@ export class SimulatedAcquirer {
       return;
     authorization.reversed = true;
     this.#ledger(merchantId).totals.reversals += 1;
-    this.#giveBack(merchantId, authorization);
+    this.#releaseAll(merchantId, authorization);
   }
 
-  #giveBack(merchantId: MerchantId, authorization: Authorization): void {
+  #releaseAll(merchantId: MerchantId, authorization: Authorization): void {
     post(
       this.#ledger(merchantId),
       authorization.amount.currency,
@@ -436,7 +435,7 @@ export class SimulatedAcquirer {
         verifications: 0,
         duplicates: 0,
       },
-      money: new Map<string, { held: bigint; taken: bigint; givenBack: bigint }>(),
+      money: new Map<string, { held: bigint; captured: bigint; refunded: bigint }>(),
     };
     this.#ledgers.set(merchantId, ledger);
     return ledger;
@@ -450,7 +449,7 @@ function remember(
   answer: FollowUpAnswer,
 ): FollowUpAnswer {
   const followUps = (authorization.followUps ??= []);
-  if (followUps.length === followUpsRemembered) followUps.shift();
+  if (followUps.length === maxFollowUps) followUps.shift();
   followUps.push({ reference, operation, amount, answer });
   return answer;
 }
@@ -474,15 +473,21 @@ function isSameMoney(one: Money, other: Money): boolean {
   return one.minor === other.minor && one.currency === other.currency;
 }
 
-function post(ledger: Ledger, currency: string, held: bigint, taken: bigint, givenBack = 0n): void {
+function post(
+  ledger: Ledger,
+  currency: string,
+  held: bigint,
+  captured: bigint,
+  refunded = 0n,
+): void {
   const balance = ledger.money.get(currency);
   if (balance === undefined) {
-    ledger.money.set(currency, { held, taken, givenBack });
+    ledger.money.set(currency, { held, captured, refunded });
     return;
   }
   balance.held += held;
-  balance.taken += taken;
-  balance.givenBack += givenBack;
+  balance.captured += captured;
+  balance.refunded += refunded;
 }
 
 function keyOf(merchantId: MerchantId, reference: string): string {

@@ -37,8 +37,9 @@ export function lastingEcho(
     Buffer.from(digits).toString("base64url"),
   ];
   // A different spelling in each field and for each request, and the same ones in each run.
-  const turn = draw(settings.simulator.seed, `echo\n${reference}`);
-  const echoed = (field: number): string => spellings[(turn + field) % spellings.length] ?? digits;
+  const offset = draw(settings.simulator.seed, `echo\n${reference}`);
+  const echoed = (field: number): string =>
+    spellings[(offset + field) % spellings.length] ?? digits;
   return (answer) => {
     if (answer.kind === "declined")
       return { ...answer, responseCode: echoed(0), adviceCode: echoed(1) };

@@ -27,7 +27,7 @@ export const responseCodes = {
  * Most refunds of one authorization: an inquiry's answer with all of them stays within its size
  * limit (link-http.ts).
  */
-const mostRefunds = 400;
+const maxRefunds = 400;
 
 export function captureAnswer(
   booked: BookedAuthorization,
@@ -68,9 +68,9 @@ export function refundAnswer(
   if (booked.captured === 0n) return refused(responseCodes.invalidTransaction);
   if (amount.currency !== booked.amount.currency || amount.minor <= 0n)
     return refused(responseCodes.invalidAmount);
-  const givenBack = booked.refunds.reduce((sum, refund) => sum + refund.amount, 0n);
-  if (amount.minor > booked.captured - givenBack) return refused(responseCodes.invalidAmount);
-  if (booked.refunds.length >= mostRefunds) return refused(responseCodes.exceedsLimit);
+  const refunded = booked.refunds.reduce((sum, refund) => sum + refund.amount, 0n);
+  if (amount.minor > booked.captured - refunded) return refused(responseCodes.invalidAmount);
+  if (booked.refunds.length >= maxRefunds) return refused(responseCodes.exceedsLimit);
   return { kind: "approved" };
 }
 

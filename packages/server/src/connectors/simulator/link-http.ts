@@ -41,13 +41,13 @@ export interface RemoteSimulator extends Connector {
 }
 
 type Timed = Personal & { readonly deadline: Instant };
-type Told = { readonly kind: "told"; readonly body: unknown };
+type CompleteAnswer = { readonly kind: "complete"; readonly body: unknown };
 
 /** An inquiry returns up to 400 refund references (follow-up-answers.ts) of 64 characters each. */
-const largestOutcome = 65_536;
-const largestBooks = 256 * 1_024 * 1_024;
+const maxOutcomeBytes = 65_536;
+const maxBooksBytes = 256 * 1_024 * 1_024;
 const housekeepingMs = 10_000;
-const mostSockets = 256;
+const maxSockets = 256;
 
 const timedOut: Unknown = { kind: "unknown", cause: "timeout" };
 const disconnected: Unknown = { kind: "unknown", cause: "connection" };
@@ -71,14 +71,14 @@ export async function connectSimulator(options: RemoteSimulatorOptions): Promise
     name: "remote_simulator",
     capabilities,
     authorize: (request, { card }) =>
-      link.ask(
+      link.send(
         "/authorize",
         request,
-        () => letterOf(withIssuerRules(request), card),
+        () => bodyWithCard(withIssuerRules(request), card),
         readAuthorizeOutcome,
       ),
     verify: (request, { card }) =>
-      link.ask("/verify", request, () => letterOf(request, card), readVerifyOutcome),
+      link.send("/verify", request, () => bodyWithCard(request, card), readVerifyOutcome),
     capture: (request) => link.follow("/capture", request, readFollowUpOutcome),
     void: (request) => link.follow("/void", request, readFollowUpOutcome),
     refund: (request) => link.follow("/refund", request, readFollowUpOutcome),
@@ -108,7 +108,7 @@ class Link {
       scheduler,
       protocol: "http:",
       keepsConnections: true,
-      mostSockets,
+      mostSockets: maxSockets,
     });
   }
 
@@ -117,21 +117,21 @@ class Link {
   }
 
   async housekeeping(method: "GET" | "POST", path: string, body?: Buffer): Promise<unknown> {
-    const heard = await this.#exchange({
+    const answer = await this.#exchange({
       method,
       path,
       body,
       leftMs: housekeepingMs,
-      largestAnswer: largestBooks,
+      largestAnswer: maxBooksBytes,
     });
-    if (heard.kind === "not_sent")
+    if (answer.kind === "not_sent")
       throw new Error(`the acquirer process could not be reached for ${path}`);
-    if (heard.kind === "unknown")
-      throw new Error(`the acquirer process did not answer ${path}: ${heard.cause}`);
-    return heard.body;
+    if (answer.kind === "unknown")
+      throw new Error(`the acquirer process did not answer ${path}: ${answer.cause}`);
+    return answer.body;
   }
 
-  async ask<Outcome>(
+  async send<Outcome>(
     path: string,
     request: Timed,
     body: () => Buffer,
@@ -139,16 +139,16 @@ class Link {
   ): Promise<Outcome | NotSent | Unknown> {
     const leftMs = request.deadline - this.#clock.now();
     if (leftMs <= 0) return timedOut;
-    const heard = await this.#exchange({
+    const answer = await this.#exchange({
       method: "POST",
       path,
       body: body(),
       leftMs,
-      largestAnswer: largestOutcome,
+      largestAnswer: maxOutcomeBytes,
     });
-    if (heard.kind !== "told") return heard;
+    if (answer.kind !== "complete") return answer;
     try {
-      return read(heard.body);
+      return read(answer.body);
     } catch {
       return garbled;
     }
@@ -164,12 +164,16 @@ class Link {
     read: (body: unknown) => Outcome,
   ): Promise<Outcome | Unknown> {
     const body = (): Buffer => Buffer.from(encode(messageOf(request)));
-    const heard = await this.ask(path, request, body, read);
-    return isNotSent(heard) ? disconnected : heard;
+    const answer = await this.send(path, request, body, read);
+    return isNotSent(answer) ? disconnected : answer;
   }
 
   /** Sends one request once. Never rejects. */
-  async #exchange({ path, body, ...request }: Exchange): Promise<Told | NotSent | Unknown> {
+  async #exchange({
+    path,
+    body,
+    ...request
+  }: Exchange): Promise<CompleteAnswer | NotSent | Unknown> {
     const headers =
       body === undefined
         ? {}
@@ -187,7 +191,7 @@ class Link {
     }
     if (outcome.status !== 200) return garbled;
     try {
-      return { kind: "told", body: decode(outcome.body.toString("utf8")) };
+      return { kind: "complete", body: decode(outcome.body.toString("utf8")) };
     } catch {
       return garbled;
     }
@@ -195,17 +199,17 @@ class Link {
 }
 
 /** The body of a request with a card, as bytes that include the PAN. */
-function letterOf(
+function bodyWithCard(
   request: (AuthorizeRequest | VerifyRequest) & Personal,
   { pan, expiryMonth, expiryYear }: Card,
 ): Buffer {
   const digits = pan.reveal();
   const json = encode({ ...messageOf(request), expiry: { expiryMonth, expiryYear } });
-  const letter = Buffer.alloc(1 + digits.length + Buffer.byteLength(json));
-  letter[0] = digits.length;
-  letter.set(digits, 1);
-  letter.write(json, 1 + digits.length);
-  return letter;
+  const body = Buffer.alloc(1 + digits.length + Buffer.byteLength(json));
+  body[0] = digits.length;
+  body.set(digits, 1);
+  body.write(json, 1 + digits.length);
+  return body;
 }
 
 /** Of the account's settings, only those of the simulator are sent. */
@@ -222,6 +226,6 @@ interface Exchange {
   readonly largestAnswer: number;
 }
 
-function isNotSent(heard: unknown): heard is NotSent {
-  return heard === notSent;
+function isNotSent(answer: unknown): answer is NotSent {
+  return answer === notSent;
 }

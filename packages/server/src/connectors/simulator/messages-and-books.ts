@@ -62,9 +62,9 @@ interface MoneyBooks {
   readonly currency: string;
   readonly held: bigint;
   /** Captured and neither reversed nor refunded. */
-  readonly taken: bigint;
+  readonly captured: bigint;
   /** By refunds. */
-  readonly givenBack: bigint;
+  readonly refunded: bigint;
 }
 
 /** How often something was carried out, not how often it was requested. */

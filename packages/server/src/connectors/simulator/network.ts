@@ -78,30 +78,30 @@ export interface NetworkOptions {
 }
 
 /** What comes back over the network; undefined when nothing does. */
-export type Heard<Answer> = Answer | undefined;
+export type Received<Answer> = Answer | undefined;
 
 type Addressed = Pick<OriginalMessage, "merchantId" | "reference"> & Personal;
 type Planned = {
   readonly kind: MessageKind | undefined;
   readonly next: Instruction["next"];
-  left: number;
+  remaining: number;
 };
 
-const instructionsPerMerchant = 100;
-const timesAtMost = 10_000;
-const merchantsRemembered = 10_000;
-const sendingsRemembered = 20_000;
+const maxInstructionsPerMerchant = 100;
+const maxTimes = 10_000;
+const maxMerchants = 10_000;
+const maxSendings = 20_000;
 /**
  * When a network takes over from another, it keeps at most this number of delayed messages, the
  * newest.
  */
-const lateRemembered = 1_000;
+const maxDelayed = 1_000;
 
 /** What the acquirer does with a message on arrival. */
 type Work<Answer> = (acquirer: SimulatedAcquirer, decline: DeclineReason | undefined) => Answer;
 
 /** A message in transit. */
-interface Late {
+interface DelayedMessage {
   readonly at: Instant;
   readonly work: Work<unknown>;
 }
@@ -129,8 +129,8 @@ export class SimulatedNetwork {
   readonly #acquirer: SimulatedAcquirer;
   readonly #lateArrivalMs: number;
   readonly #instructions = new Map<MerchantId, Planned[]>();
-  readonly #late = new BoundedMap<Late, true>(lateRemembered);
-  #sendings = new BoundedMap<string, { times: number }>(sendingsRemembered);
+  readonly #late = new BoundedMap<DelayedMessage, true>(maxDelayed);
+  #sendings = new BoundedMap<string, { times: number }>(maxSendings);
 
   constructor(options: NetworkOptions) {
     assert(
@@ -151,7 +151,7 @@ export class SimulatedNetwork {
     request: AuthorizeMessage & Personal,
     verdict: CardVerdict,
     echo?: Echo,
-  ): Heard<AuthorizeAnswer> {
+  ): Received<AuthorizeAnswer> {
     const work: Work<AuthorizeAnswer> = (acquirer, decline) =>
       acquirer.authorize(request, decline === undefined ? verdict : issuerDecline(decline));
     return this.#exchange("authorize", request, work, echo);
@@ -161,45 +161,45 @@ export class SimulatedNetwork {
     request: VerifyMessage & Personal,
     verdict: CardVerdict,
     echo?: Echo,
-  ): Heard<VerifyAnswer> {
+  ): Received<VerifyAnswer> {
     const work: Work<VerifyAnswer> = (acquirer, decline) =>
       acquirer.verify(request, decline === undefined ? verdict : issuerDecline(decline));
     return this.#exchange("verify", request, work, echo);
   }
 
-  capture(request: FollowUpMessage & Personal): Heard<FollowUpAnswer> {
+  capture(request: FollowUpMessage & Personal): Received<FollowUpAnswer> {
     return this.#exchange("capture", request, (acquirer, decline) =>
       acquirer.capture(request, decline),
     );
   }
 
-  void(request: FollowUpMessage & Personal): Heard<FollowUpAnswer> {
+  void(request: FollowUpMessage & Personal): Received<FollowUpAnswer> {
     return this.#exchange("void", request, (acquirer, decline) => acquirer.void(request, decline));
   }
 
-  refund(request: FollowUpMessage & Personal): Heard<FollowUpAnswer> {
+  refund(request: FollowUpMessage & Personal): Received<FollowUpAnswer> {
     return this.#exchange("refund", request, (acquirer, decline) =>
       acquirer.refund(request, decline),
     );
   }
 
-  reverse(request: OriginalMessage & Personal): Heard<ReverseAnswer> {
+  reverse(request: OriginalMessage & Personal): Received<ReverseAnswer> {
     return this.#exchange("reverse", request, (acquirer) => acquirer.reverse(request));
   }
 
-  inquire(request: OriginalMessage & Personal): Heard<InquiryAnswer> {
+  inquire(request: OriginalMessage & Personal): Received<InquiryAnswer> {
     return this.#exchange("inquire", request, (acquirer) => acquirer.inquire(request));
   }
 
   /** Takes over another network's state: its late messages also arrive here. */
-  takeOver(other: SimulatedNetwork): void {
+  copyFrom(other: SimulatedNetwork): void {
     for (const [merchantId, queue] of other.#instructions)
       this.#instructions.set(
         merchantId,
         queue.map((planned) => ({ ...planned })),
       );
     this.#sendings = other.#sendings.copy((sent) => ({ ...sent }));
-    for (const [late] of other.#late) this.#arriveLate(late);
+    for (const [late] of other.#late) this.#scheduleArrival(late);
   }
 
   /**
@@ -207,18 +207,18 @@ export class SimulatedNetwork {
    * InstructionRefused.
    */
   instruct(merchantId: MerchantId, { next, times, message }: Instruction): void {
-    if (!Number.isInteger(times) || times < 1 || times > timesAtMost)
+    if (!Number.isInteger(times) || times < 1 || times > maxTimes)
       throw new InstructionRefused("times is a whole number from 1 to 10000");
     if (typeof next === "object" && message !== undefined && !canBeDeclined(message))
       throw new InstructionRefused("reversals and inquiries are never declined");
     if (next === "echo_card" && message !== undefined && !bringsCard(message))
       throw new InstructionRefused("only what brings a card is echoed");
     const queue = this.#instructions.get(merchantId) ?? [];
-    if (queue.length >= instructionsPerMerchant)
+    if (queue.length >= maxInstructionsPerMerchant)
       throw new InstructionRefused("this merchant has 100 instructions waiting");
-    if (queue.length === 0 && this.#instructions.size >= merchantsRemembered)
+    if (queue.length === 0 && this.#instructions.size >= maxMerchants)
       throw new InstructionRefused("too many merchants have instructions waiting");
-    queue.push({ kind: message, next, left: times });
+    queue.push({ kind: message, next, remaining: times });
     this.#instructions.set(merchantId, queue);
   }
 
@@ -227,7 +227,7 @@ export class SimulatedNetwork {
     request: Addressed,
     work: Work<Answer>,
     echo?: <Said extends Answer>(said: Said) => Said,
-  ): Heard<Answer> {
+  ): Received<Answer> {
     const next =
       request.settings.simulator.fault ??
       this.#instructed(kind, request.merchantId) ??
@@ -238,29 +238,29 @@ export class SimulatedNetwork {
       const said = work(this.#acquirer, undefined);
       return echo === undefined ? said : echo(said);
     }
-    return this.#suffer(next, kind, request, work);
+    return this.#injectFault(next, kind, request, work);
   }
 
-  #suffer<Answer>(
+  #injectFault<Answer>(
     fault: NetworkFault,
     kind: MessageKind,
     request: Addressed,
     work: Work<Answer>,
-  ): Heard<Answer> {
+  ): Received<Answer> {
     if (fault === "double_request") {
       const first = work(this.#acquirer, undefined);
       work(this.#acquirer, undefined);
       return first;
     }
     if (fault === "late_answer" && this.#lateArrivalMs > 0) {
-      this.#arriveLate({ at: laterBy(this.#clock.now(), this.#delay(kind, request)), work });
+      this.#scheduleArrival({ at: laterBy(this.#clock.now(), this.#delay(kind, request)), work });
     } else if (fault !== "lose_request") {
       work(this.#acquirer, undefined);
     }
     return undefined;
   }
 
-  #arriveLate(late: Late): void {
+  #scheduleArrival(late: DelayedMessage): void {
     this.#late.set(late, true);
     this.#scheduler.after(Math.max(0, late.at - this.#clock.now()), () => {
       this.#late.delete(late);
@@ -283,8 +283,8 @@ export class SimulatedNetwork {
     const index = queue?.findIndex((planned) => applies(planned, kind)) ?? -1;
     const planned = queue?.[index];
     if (queue === undefined || planned === undefined) return undefined;
-    planned.left -= 1;
-    if (planned.left === 0) queue.splice(index, 1);
+    planned.remaining -= 1;
+    if (planned.remaining === 0) queue.splice(index, 1);
     if (queue.length === 0) this.#instructions.delete(merchantId);
     return planned.next;
   }

@@ -7,7 +7,7 @@ import type { AcquirerBooks, Personal } from "./messages-and-books.ts";
 import { echoOf } from "./echo.ts";
 import { withIssuerRules } from "./issuer-rules.ts";
 import { traitsOf } from "./magic-cards.ts";
-import type { Heard, Instruction } from "./network.ts";
+import type { Received, Instruction } from "./network.ts";
 import { buildAcquirer, defaultPersonality } from "./personality.ts";
 import type { AcquirerSite, Personality } from "./personality.ts";
 
@@ -51,12 +51,15 @@ function simulatorOf(
   const site = buildAcquirer({ clock, scheduler }, personality);
   const { acquirer, network, judgeCard, capabilities } = site;
   if (before !== undefined) {
-    acquirer.takeOver(before.acquirer);
-    network.takeOver(before.network);
+    acquirer.copyFrom(before.acquirer);
+    network.copyFrom(before.network);
   }
 
   /** Sends unless the deadline has passed, and returns the answer if it arrives in time. */
-  function exchange<Answer>(request: Timed, send: () => Heard<Answer>): Promise<Answer | Unknown> {
+  function exchange<Answer>(
+    request: Timed,
+    send: () => Received<Answer>,
+  ): Promise<Answer | Unknown> {
     const left = request.deadline - clock.now();
     if (left <= 0) return Promise.resolve(timedOut);
     const answer = send();

@@ -59,38 +59,38 @@ export function decode(text: string): unknown {
 }
 
 /** A message with a card, without the card number. */
-export interface Letter<Message> {
+export interface CardMessage<Message> {
   readonly message: Message;
   readonly expiry: Pick<Card, "expiryMonth" | "expiryYear">;
 }
 
-export function readAuthorizeLetter(value: unknown): Letter<AuthorizeMessage & Personal> {
-  const letter = fields(value);
-  const { maskedPan } = fields(letter["card"]);
+export function readAuthorizeMessage(value: unknown): CardMessage<AuthorizeMessage & Personal> {
+  const message = fields(value);
+  const { maskedPan } = fields(message["card"]);
   return {
     message: {
-      ...readAddress(letter),
-      amount: readMoney(letter["amount"]),
-      capture: flag(letter["capture"]),
+      ...readAddress(message),
+      amount: readMoney(message["amount"]),
+      capture: flag(message["capture"]),
       card: { maskedPan: text(maskedPan) },
-      storedCredential: optional(letter["storedCredential"], readStoredCredential),
-      threeDSecure: optional(letter["threeDSecure"], readThreeDSecure),
+      storedCredential: optional(message["storedCredential"], readStoredCredential),
+      threeDSecure: optional(message["threeDSecure"], readThreeDSecure),
     },
-    expiry: readExpiry(letter),
+    expiry: readExpiry(message),
   };
 }
 
-export function readVerifyLetter(value: unknown): Letter<VerifyMessage & Personal> {
-  const letter = fields(value);
-  const { maskedPan, brand } = fields(letter["card"]);
+export function readVerifyMessage(value: unknown): CardMessage<VerifyMessage & Personal> {
+  const message = fields(value);
+  const { maskedPan, brand } = fields(message["card"]);
   return {
     message: {
-      ...readAddress(letter),
-      currency: text(letter["currency"]),
+      ...readAddress(message),
+      currency: text(message["currency"]),
       card: { maskedPan: text(maskedPan), brand: oneOf(brands, brand) },
-      storedCredential: optional(letter["storedCredential"], readStoredCredential),
+      storedCredential: optional(message["storedCredential"], readStoredCredential),
     },
-    expiry: readExpiry(letter),
+    expiry: readExpiry(message),
   };
 }
 
@@ -126,15 +126,15 @@ export function readAuthorizeOutcome(value: unknown): AuthorizeOutcome {
 }
 
 export function readVerifyOutcome(value: unknown): VerifyOutcome {
-  const told = fields(value);
-  const method = oneOf(["zero_amount", "ghost_authorization"] as const, told["method"]);
-  if (told["kind"] === "good")
+  const answer = fields(value);
+  const method = oneOf(["zero_amount", "ghost_authorization"] as const, answer["method"]);
+  if (answer["kind"] === "good")
     return {
       kind: "good",
-      networkTransactionId: optional(told["networkTransactionId"], detail),
+      networkTransactionId: optional(answer["networkTransactionId"], detail),
       method,
     };
-  return { ...readDecline(told), method };
+  return { ...readDecline(answer), method };
 }
 
 export function readFollowUpOutcome(value: unknown): FollowUpOutcome {
@@ -166,14 +166,14 @@ export function readInquiryOutcome(value: unknown): InquiryOutcome {
 }
 
 export function readCapabilities(value: unknown): ConnectorCapabilities {
-  const told = fields(value);
+  const answer = fields(value);
   return {
-    dedupesByReference: flag(told["dedupesByReference"]),
-    answersInquiries: flag(told["answersInquiries"]),
-    partialCapture: flag(told["partialCapture"]),
-    repeatsFollowUps: flag(told["repeatsFollowUps"]),
-    reverses: flag(told["reverses"]),
-    lateArrivalMs: wholeNumber(told["lateArrivalMs"]),
+    dedupesByReference: flag(answer["dedupesByReference"]),
+    answersInquiries: flag(answer["answersInquiries"]),
+    partialCapture: flag(answer["partialCapture"]),
+    repeatsFollowUps: flag(answer["repeatsFollowUps"]),
+    reverses: flag(answer["reverses"]),
+    lateArrivalMs: wholeNumber(answer["lateArrivalMs"]),
   };
 }
 
@@ -202,12 +202,12 @@ function readMerchantBooks(value: unknown): MerchantBooks {
       duplicates: wholeNumber(duplicates),
     },
     money: list(money).map((balance) => {
-      const { currency, held, taken, givenBack } = fields(balance);
+      const { currency, held, captured, refunded } = fields(balance);
       return {
         currency: text(currency),
         held: minorUnits(held),
-        taken: minorUnits(taken),
-        givenBack: minorUnits(givenBack),
+        captured: minorUnits(captured),
+        refunded: minorUnits(refunded),
       };
     }),
     authorizations: list(authorizations).map(readBooked),
@@ -243,8 +243,8 @@ function readBookedRefund(value: unknown): BookedAuthorization["refunds"][number
 
 type Fields = Readonly<Record<string, unknown>>;
 
-function readExpiry(letter: Fields): Letter<unknown>["expiry"] {
-  const { expiryMonth, expiryYear } = fields(letter["expiry"]);
+function readExpiry(message: Fields): CardMessage<unknown>["expiry"] {
+  const { expiryMonth, expiryYear } = fields(message["expiry"]);
   return { expiryMonth: monthNumber(expiryMonth), expiryYear: wholeNumber(expiryYear) };
 }
 
@@ -313,26 +313,26 @@ function readAddress({
   return {
     merchantId: readMerchantId(merchantId),
     reference: text(reference),
-    settings: { simulator: readTreatment(fields(simulator)) },
+    settings: { simulator: readBehaviour(fields(simulator)) },
   };
 }
 
-function readTreatment(told: Fields): SimulatorBehaviour {
+function readBehaviour(value: Fields): SimulatorBehaviour {
   return {
-    seed: text(told["seed"]),
-    latencyMs: wholeNumber(told["latencyMs"]),
-    loseAnswer: wholeNumber(told["loseAnswer"]),
-    loseRequest: wholeNumber(told["loseRequest"]),
-    lateAnswer: wholeNumber(told["lateAnswer"]),
-    doubleRequest: wholeNumber(told["doubleRequest"]),
-    ...(told["fault"] === undefined ? {} : { fault: readFault(told["fault"]) }),
+    seed: text(value["seed"]),
+    latencyMs: wholeNumber(value["latencyMs"]),
+    loseAnswer: wholeNumber(value["loseAnswer"]),
+    loseRequest: wholeNumber(value["loseRequest"]),
+    lateAnswer: wholeNumber(value["lateAnswer"]),
+    doubleRequest: wholeNumber(value["doubleRequest"]),
+    ...(value["fault"] === undefined ? {} : { fault: readFault(value["fault"]) }),
   };
 }
 
-function readFault(told: unknown): AcquirerFault {
-  return typeof told === "object"
-    ? { decline: oneOf(declineReasons, fields(told)["decline"]) }
-    : oneOf(["lose_request", "lose_answer"] as const, told);
+function readFault(value: unknown): AcquirerFault {
+  return typeof value === "object"
+    ? { decline: oneOf(declineReasons, fields(value)["decline"]) }
+    : oneOf(["lose_request", "lose_answer"] as const, value);
 }
 
 function readOriginal(value: unknown): OriginalAuthorization {

@@ -52,16 +52,16 @@ export type Refusal = { readonly kind: "refusal"; readonly code: string };
  * An answer about the payment with this code. An answer about another payment does not match the
  * request.
  */
-export function readAnswer(told: unknown, code: string): Answer {
-  const envelope = fields(told);
+export function readAnswer(value: unknown, code: string): Answer {
+  const envelope = fields(value);
   const refusal = readRefusal(envelope);
   if (refusal !== undefined) return refusal;
   const payment = readPayment(fields(envelope["payment"]), code);
   return { kind: "payment", payment };
 }
 
-export function readVerification(told: unknown): VerifyOutcome | Refusal {
-  const envelope = fields(told);
+export function readVerification(answer: unknown): VerifyOutcome | Refusal {
+  const envelope = fields(answer);
   const refusal = readRefusal(envelope);
   if (refusal !== undefined) return refusal;
   const verification = fields(envelope["card_verification"]);

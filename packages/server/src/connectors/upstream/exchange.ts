@@ -12,11 +12,11 @@ export interface Exchange {
 }
 
 /** The JSON of a complete answer with status 200. */
-export type Told = { readonly kind: "told"; readonly answer: unknown };
+export type CompleteAnswer = { readonly kind: "complete"; readonly answer: unknown };
 
 export interface Exchanges {
   /** Sends one request once. Never rejects. */
-  exchange(exchange: Exchange): Promise<Told | NotSent | Unknown>;
+  exchange(exchange: Exchange): Promise<CompleteAnswer | NotSent | Unknown>;
   close(): void;
 }
 
@@ -30,7 +30,7 @@ export interface ExchangeOptions {
 
 /** A payment with a hundred refunds, each with a description of 1,500 characters. */
 const largestAnswer = 1_048_576;
-const mostSockets = 256;
+const maxSockets = 256;
 /** A host that drops packets must not use up the time in which another acquirer could be tried. */
 const connectMs = 5_000;
 
@@ -46,7 +46,7 @@ export function openExchanges({ scheduler, address, ca }: ExchangeOptions): Exch
     scheduler,
     protocol: address.protocol === "https:" ? "https:" : "http:",
     keepsConnections: false,
-    mostSockets,
+    mostSockets: maxSockets,
     ca,
     connectMs,
   });
@@ -83,14 +83,14 @@ function readAnswer({
   readonly status: number;
   readonly body: Buffer;
   readonly isFramed: boolean;
-}): Told | Unknown {
+}): CompleteAnswer | Unknown {
   if (status >= 500) return refusedToSay;
   if (status !== 200) return garbled;
   // An answer without a length ends with its connection: it may have been cut short.
   if (!isFramed) return disconnected;
   try {
     const text = new TextDecoder("utf-8", { fatal: true }).decode(body);
-    return { kind: "told", answer: JSON.parse(text) };
+    return { kind: "complete", answer: JSON.parse(text) };
   } catch {
     return garbled;
   }

@@ -91,7 +91,7 @@ function capabilitiesWith(lateness: number): ConnectorCapabilities {
  * The upstream carries out a refund asynchronously: its state is polled this often before its
  * outcome is left to recovery.
  */
-const refundLooksMs = [300, 600, 900, 1_200, 1_500] as const;
+const refundRecheckDelaysMs = [300, 600, 900, 1_200, 1_500] as const;
 
 const timedOut: Unknown = { kind: "unknown", cause: "timeout" };
 const disconnected: Unknown = { kind: "unknown", cause: "connection" };
@@ -181,7 +181,7 @@ class Translator {
       request,
       wirePaths.direct,
       (key) => directBody(key, code, request, card),
-      (told) => readAnswer(told, code),
+      (answer) => readAnswer(answer, code),
     );
     if (answer.kind === "unknown" || answer.kind === "not_sent") return answer;
     if (answer.kind === "payment") return authorizeOutcomeOf(answer.payment, request);
@@ -206,7 +206,7 @@ class Translator {
 
   async capture(request: FollowUpRequest): Promise<FollowUpOutcome> {
     const code = originalCodeOf(request);
-    const answer = await this.#ask(request, code, wirePaths.capture, (key) =>
+    const answer = await this.#send(request, code, wirePaths.capture, (key) =>
       captureBody(key, code, request.amount),
     );
     if (answer.kind === "unknown") return answer;
@@ -225,7 +225,9 @@ class Translator {
 
   async void(request: FollowUpRequest): Promise<FollowUpOutcome> {
     const code = originalCodeOf(request);
-    const answer = await this.#ask(request, code, wirePaths.cancel, (key) => namingBody(key, code));
+    const answer = await this.#send(request, code, wirePaths.cancel, (key) =>
+      namingBody(key, code),
+    );
     if (answer.kind === "unknown") return answer;
     if (answer.kind === "payment")
       return answer.payment.status === "CA" ? { kind: "approved" } : refusedToSay;
@@ -237,14 +239,14 @@ class Translator {
     if (existing.payment.status !== "CA") return refusedToSay;
     // A hold that existed is released: cancelled before, or expired there. What was never held
     // cannot be voided.
-    const wasHeld =
+    const wasAuthorized =
       request.original.authorizationCode !== undefined || existing.payment.verdict === "OK";
-    return wasHeld ? { kind: "approved" } : declined(responseCodes.invalidTransaction);
+    return wasAuthorized ? { kind: "approved" } : declined(responseCodes.invalidTransaction);
   }
 
   async refund(request: FollowUpRequest): Promise<FollowUpOutcome> {
     const { merchantId, original, reference, amount } = request;
-    return this.#giveBack(
+    return this.#refundCaptured(
       request,
       refundCodeOf(merchantId, original.reference, reference),
       amount.minor,
@@ -264,8 +266,10 @@ class Translator {
     const { payment } = found;
     if (payment.status === "CA") return { kind: "reversed" };
     if (payment.status === "CO") return this.#reverseSale(request, payment);
-    if (!isHeld(payment)) return refusedToSay;
-    const answer = await this.#ask(request, code, wirePaths.cancel, (key) => namingBody(key, code));
+    if (!isAuthorized(payment)) return refusedToSay;
+    const answer = await this.#send(request, code, wirePaths.cancel, (key) =>
+      namingBody(key, code),
+    );
     if (answer.kind === "unknown") return answer;
     return answer.kind === "payment" && answer.payment.status === "CA"
       ? { kind: "reversed" }
@@ -286,7 +290,7 @@ class Translator {
       return { kind: "found", authorization, captured: 0n, voided: true, refunds: [] };
     }
     // In flight there, or under review: the outcome is not known yet.
-    if (payment.status !== "CO" && !isHeld(payment)) return refusedToSay;
+    if (payment.status !== "CO" && !isAuthorized(payment)) return refusedToSay;
     // A hold has the requested amount; a capture may have less.
     if (payment.status !== "CO" && payment.amount.minor !== original.amount.minor) return garbled;
     const authorization = approvalOf(payment);
@@ -308,7 +312,7 @@ class Translator {
     if (payment.refunds.some((refund) => refund.status !== "CA" && !reversals.includes(refund)))
       return refusal;
     const failed = reversals.filter(({ status }) => status === "CA").length;
-    const outcome = await this.#giveBack(
+    const outcome = await this.#refundCaptured(
       request,
       reversalCodeOf(merchantId, original.reference, failed),
       payment.amount.minor,
@@ -322,10 +326,14 @@ class Translator {
    * Requests one refund by its code unless it exists already; returns its outcome, or unknown while
    * the upstream has not carried it out.
    */
-  async #giveBack(request: Named, refundCode: string, minor: bigint): Promise<FollowUpOutcome> {
+  async #refundCaptured(
+    request: Named,
+    refundCode: string,
+    minor: bigint,
+  ): Promise<FollowUpOutcome> {
     const code = originalCodeOf(request);
     const amount = { minor, currency: request.original.amount.currency };
-    const answer = await this.#ask(request, code, wirePaths.refund, (key) =>
+    const answer = await this.#send(request, code, wirePaths.refund, (key) =>
       refundBody(key, code, refundCode, amount),
     );
     if (answer.kind === "unknown") return answer;
@@ -349,7 +357,7 @@ class Translator {
     minor: bigint,
   ): Promise<FollowUpOutcome> {
     let seen: SeenPayment = payment;
-    for (const pauseMs of [...refundLooksMs, undefined]) {
+    for (const pauseMs of [...refundRecheckDelaysMs, undefined]) {
       const refund = seen.refunds.find((each) => each.code === refundCode);
       if (refund === undefined || refund.amount !== minor) return garbled;
       if (refund.status === "CO") return { kind: "approved" };
@@ -365,17 +373,17 @@ class Translator {
   }
 
   #query(request: Timed, code: string): Promise<Answer | Unknown> {
-    return this.#ask(request, code, wirePaths.query, (key) => namingBody(key, code));
+    return this.#send(request, code, wirePaths.query, (key) => namingBody(key, code));
   }
 
   /** The upstream's answer about the payment with this code. */
-  async #ask(
+  async #send(
     request: Timed,
     code: string,
     path: string,
     body: (key: string) => Buffer,
   ): Promise<Answer | Unknown> {
-    const answer = await this.#exchange(request, path, body, (told) => readAnswer(told, code));
+    const answer = await this.#exchange(request, path, body, (answer) => readAnswer(answer, code));
     // A follow-up that was not sent stays open: recovery inquires, and sends it again where that is
     // safe.
     return answer.kind === "not_sent" ? disconnected : answer;
@@ -385,14 +393,14 @@ class Translator {
     { deadline }: Timed,
     path: string,
     body: (key: string) => Buffer,
-    read: (told: unknown) => Outcome,
+    read: (answer: unknown) => Outcome,
   ): Promise<Outcome | NotSent | Unknown> {
     const leftMs = deadline - this.#clock.now();
     if (leftMs <= 0) return timedOut;
-    const heard = await this.#exchanges.exchange({ path, body: body(this.#key.reveal()), leftMs });
-    if (heard.kind !== "told") return heard;
+    const answer = await this.#exchanges.exchange({ path, body: body(this.#key.reveal()), leftMs });
+    if (answer.kind !== "complete") return answer;
     try {
-      return read(heard.answer);
+      return read(answer.answer);
     } catch {
       return garbled;
     }
@@ -404,7 +412,7 @@ function originalCodeOf({ merchantId, original }: Named): string {
 }
 
 /** Held and nothing else: not under review, not being captured or cancelled (interface 3.4). */
-function isHeld({ status, verdict, captureAvailable }: SeenPayment): boolean {
+function isAuthorized({ status, verdict, captureAvailable }: SeenPayment): boolean {
   return status === "PE" && verdict === "OK" && captureAvailable;
 }
 
@@ -432,8 +440,8 @@ function authorizeOutcomeOf(
     return garbled;
   if (payment.status === "CA")
     return payment.verdict === "OK" ? refusedToSay : declineOfPayment(payment);
-  const asAsked = capture ? payment.status === "CO" : isHeld(payment);
-  return asAsked ? approvalOf(payment) : refusedToSay;
+  const asRequested = capture ? payment.status === "CO" : isAuthorized(payment);
+  return asRequested ? approvalOf(payment) : refusedToSay;
 }
 
 function refusalOf(code: string): FollowUpOutcome {

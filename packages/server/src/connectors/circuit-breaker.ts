@@ -4,13 +4,13 @@ import { ConcurrencyLimit } from "../kernel/concurrency-limit.ts";
 import { second } from "../kernel/instant.ts";
 import type { Connector, NotSent, Unknown } from "./connector.ts";
 
-export interface CircuitOptions {
+export interface CircuitBreakerOptions {
   readonly name: string;
   readonly clock: Clock;
   /**
    * Most authorizations and verifications in flight to this acquirer; further ones are not sent.
    */
-  readonly mostUnderWay: number;
+  readonly maxInFlight: number;
   /** Called when the circuit opens and when it closes. Never throws. */
   readonly report: (event: {
     readonly kind: "open" | "closed";
@@ -25,7 +25,7 @@ const acquirerCircuit = {
 };
 
 const notSent: NotSent = { kind: "not_sent" };
-const leftAlone: Unknown = { kind: "unknown", cause: "connection" };
+const notCalled: Unknown = { kind: "unknown", cause: "connection" };
 
 /**
  * A circuit breaker around a connector, so that requests do not wait for an acquirer that is dead
@@ -34,13 +34,13 @@ const leftAlone: Unknown = { kind: "unknown", cause: "connection" };
  * failures. After the open interval one probe at a time is let through; the first answer closes the
  * circuit. Owns a circuit breaker and a limit of messages in flight.
  */
-export function withCircuit(
+export function withCircuitBreaker(
   connector: Connector,
-  { name, clock, mostUnderWay, report }: CircuitOptions,
+  { name, clock, maxInFlight, report }: CircuitBreakerOptions,
 ): Connector {
   const circuit = new CircuitBreaker(acquirerCircuit);
   let isProbing = false;
-  const inFlight = new ConcurrencyLimit(mostUnderWay, 0);
+  const inFlight = new ConcurrencyLimit(maxInFlight, 0);
   const refused = (): NotSent => notSent;
 
   async function through<Outcome extends { readonly kind: string }, Left>(
@@ -78,11 +78,11 @@ export function withCircuit(
       inFlight.run(() => through(() => connector.authorize(request, card), notSent), refused),
     verify: (request, card) =>
       inFlight.run(() => through(() => connector.verify(request, card), notSent), refused),
-    capture: (request) => through(() => connector.capture(request), leftAlone),
-    void: (request) => through(() => connector.void(request), leftAlone),
-    refund: (request) => through(() => connector.refund(request), leftAlone),
-    reverse: (request) => through(() => connector.reverse(request), leftAlone),
-    inquire: (request) => through(() => connector.inquire(request), leftAlone),
+    capture: (request) => through(() => connector.capture(request), notCalled),
+    void: (request) => through(() => connector.void(request), notCalled),
+    refund: (request) => through(() => connector.refund(request), notCalled),
+    reverse: (request) => through(() => connector.reverse(request), notCalled),
+    inquire: (request) => through(() => connector.inquire(request), notCalled),
     ...(cardTraits === undefined ? {} : { cardTraits }),
   };
 }

@@ -5,14 +5,14 @@ import { cardOf } from "../../test/vectors/cards.ts";
 import type { MerchantId } from "../kernel/ids.ts";
 import { hour, laterBy } from "../kernel/instant.ts";
 import { defaultAccountSettings } from "../merchant/settings.ts";
-import { withCircuit } from "./circuit.ts";
+import { withCircuitBreaker } from "./circuit-breaker.ts";
 import type { AuthorizeRequest, Connector } from "./connector.ts";
 import { createSimulator } from "./simulator/simulator-connector.ts";
 
 const merchantId = "0000000a" as MerchantId;
 const timeoutMs = 10_000;
 
-function given(mostUnderWay = 1_000) {
+function given(maxInFlight = 1_000) {
   const time = new StillTime();
   const simulator = createSimulator({ clock: time, scheduler: time });
   const events: string[] = [];
@@ -20,10 +20,10 @@ function given(mostUnderWay = 1_000) {
   let backMs = 0;
   const clock = { now: () => laterBy(time.now(), -backMs) };
   const setBack = (ms: number): void => void (backMs = ms);
-  const connector = withCircuit(simulator, {
+  const connector = withCircuitBreaker(simulator, {
     name: "acquirer",
     clock,
-    mostUnderWay,
+    maxInFlight,
     report: ({ kind }) => events.push(kind),
   });
   let number = 0;
