@@ -11,12 +11,12 @@ import { temporaryFolder } from "../../server/test/command.ts";
 import {
   ask,
   codeOf,
-  type ConsolePeople,
+  type ConsoleUsers,
   cookieOf,
   type Headers,
   type Signed,
-  startWithPeople,
-} from "../../server/test/console-people.ts";
+  startWithUsers,
+} from "../../server/test/server-with-users.ts";
 import { directBody, integrationKey, startTestServer, testCard } from "../../server/test/server.ts";
 
 /*
@@ -24,20 +24,20 @@ import { directBody, integrationKey, startTestServer, testCard } from "../../ser
  * and other ways to take over a user: guessing, other users' links, data in logs and records.
  */
 
-let people: ConsolePeople;
+let users: ConsoleUsers;
 let admin: Signed;
 let operator: Signed;
 let codes = 0;
 
 before(async () => {
-  people = await startWithPeople({ seed: "logins" });
-  admin = await people.firstAdmin();
-  operator = await people.invited(admin, "Olga", "operator");
+  users = await startWithUsers({ seed: "logins" });
+  admin = await users.firstAdmin();
+  operator = await users.invited(admin, "Olga", "operator");
 });
-after(() => people.server[Symbol.asyncDispose]());
+after(() => users.server[Symbol.asyncDispose]());
 
 async function held(): Promise<string> {
-  const { body } = await people.server.postJson(
+  const { body } = await users.server.postJson(
     "/ws/direct",
     directBody(`logins-${(codes += 1)}`, { creditcard: { ...testCard, auto_capture: false } }),
   );
@@ -45,7 +45,7 @@ async function held(): Promise<string> {
 }
 
 async function wireStatus(hash: string): Promise<unknown> {
-  const { body } = await people.server.get("/ws/query", { integration_key: integrationKey, hash });
+  const { body } = await users.server.get("/ws/query", { integration_key: integrationKey, hash });
   return (body["payment"] as Record<string, unknown>)["status"];
 }
 
@@ -82,7 +82,7 @@ describe("a request that another page causes", () => {
         "/__cofre/users",
         "/__cofre/audit",
       ]) {
-        const reply = await ask(people.server, path, { hash }, headers());
+        const reply = await ask(users.server, path, { hash }, headers());
         assert.equal(codeOf(reply), "COFRE-112", path);
         assert.equal(reply.headers["access-control-allow-origin"], undefined);
       }
@@ -91,7 +91,7 @@ describe("a request that another page causes", () => {
   }
 
   test("control: of the page itself it is carried out, with what browsers say of it and without", async () => {
-    for (const headers of [{}, { "Sec-Fetch-Site": "same-origin", Origin: people.server.url }]) {
+    for (const headers of [{}, { "Sec-Fetch-Site": "same-origin", Origin: users.server.url }]) {
       const hash = await held();
       assert.equal(codeOf(await operator.call("/ws/capture", { hash }, headers)), "SUCCESS");
       assert.equal(await wireStatus(hash), "CO");
@@ -100,7 +100,7 @@ describe("a request that another page causes", () => {
 
   test("a link that captures does nothing with the cookie alone", async () => {
     const hash = await held();
-    const reply = await ask(people.server, `/ws/capture?hash=${hash}`, undefined, {
+    const reply = await ask(users.server, `/ws/capture?hash=${hash}`, undefined, {
       Cookie: operator.cookie,
     });
     assert.equal(codeOf(reply), "COFRE-112");
@@ -112,7 +112,7 @@ describe("a request that another page causes", () => {
       action: "sign_in",
       name: operator.name,
       password: operator.password,
-      code: people.code(operator.secret),
+      code: users.code(operator.secret),
     };
     for (const headers of [
       {},
@@ -120,13 +120,13 @@ describe("a request that another page causes", () => {
       { "X-Cofre-CSRF": "none", "Sec-Fetch-Site": "cross-site" },
     ]) {
       for (const path of ["/__cofre/session", "/__cofre/enrolment"]) {
-        const reply = await ask(people.server, path, fields, headers);
+        const reply = await ask(users.server, path, fields, headers);
         assert.equal(codeOf(reply), "COFRE-112");
         assert.equal(cookieOf(reply), undefined);
       }
     }
     await ask(
-      people.server,
+      users.server,
       "/__cofre/session",
       { action: "sign_out" },
       { Cookie: operator.cookie },
@@ -153,7 +153,7 @@ describe("a request that another page causes", () => {
 
   test("no other origin's page may ask whether it may ask", async () => {
     for (const path of ["/ws/capture", "/__cofre/session", "/ws/token"]) {
-      const response = await fetch(`${people.server.url}${path}`, { method: "OPTIONS" });
+      const response = await fetch(`${users.server.url}${path}`, { method: "OPTIONS" });
       // Shops' pages call /ws/token, without the header that a session needs and without its
       // cookie.
       assert.doesNotMatch(response.headers.get("access-control-allow-headers") ?? "", /cofre|\*/i);
@@ -164,10 +164,10 @@ describe("a request that another page causes", () => {
 
 describe("a role that was changed", () => {
   test("is in the head of the next answer, beside what the session has left, and refuses at once", async () => {
-    const nina = await people.invited(await people.signIn(admin), "Nina", "operator");
+    const nina = await users.invited(await users.signIn(admin), "Nina", "operator");
     assert.equal((await nina.call("/__cofre/payments", {})).headers["x-cofre-role"], "operator");
     await (
-      await people.signIn(admin)
+      await users.signIn(admin)
     ).call("/__cofre/users", { action: "set_role", id: nina.id, role: "viewer" });
     assert.equal(codeOf(await nina.call("/ws/capture", { hash: await held() })), "COFRE-113");
     for (const path of ["/__cofre/session", "/__cofre/payments"]) {
@@ -176,14 +176,14 @@ describe("a role that was changed", () => {
     }
     // A request without a session, or with a key, gets no information about roles.
     const byKey = await ask(
-      people.server,
+      users.server,
       "/ws/query",
       { integration_key: integrationKey },
       { Cookie: nina.cookie },
     );
     assert.equal(byKey.headers["x-cofre-role"], undefined);
     assert.equal(
-      (await ask(people.server, "/__cofre/session", {}, { "X-Cofre-CSRF": "none" })).headers[
+      (await ask(users.server, "/__cofre/session", {}, { "X-Cofre-CSRF": "none" })).headers[
         "x-cofre-role"
       ],
       undefined,
@@ -193,26 +193,26 @@ describe("a role that was changed", () => {
 
 describe("a session", () => {
   test("is in a cookie that no script and no other site's request has, and that ends with the browser", async () => {
-    const again = await people.signIn(operator);
-    people.server.clock.advance(30_000);
+    const again = await users.signIn(operator);
+    users.server.clock.advance(30_000);
     const fields = {
       action: "sign_in",
       name: again.name,
       password: again.password,
-      code: people.code(again.secret),
+      code: users.code(again.secret),
     };
-    const plain = await ask(people.server, "/__cofre/session", fields, { "X-Cofre-CSRF": "none" });
+    const plain = await ask(users.server, "/__cofre/session", fields, { "X-Cofre-CSRF": "none" });
     assert.match(
       plain.headers["set-cookie"]?.[0] ?? "",
       /^cofre_session=[\x21-\x3a\x3c-\x7e]{20,}; Path=\/; HttpOnly; SameSite=Strict$/,
     );
-    people.server.clock.advance(30_000);
+    users.server.clock.advance(30_000);
     // As a proxy that terminates TLS forwards it.
-    const { port } = people.server;
+    const { port } = users.server;
     const proxied = await ask(
-      people.server,
+      users.server,
       "/__cofre/session",
-      { ...fields, code: people.code(again.secret) },
+      { ...fields, code: users.code(again.secret) },
       { "X-Cofre-CSRF": "none", Origin: `https://127.0.0.1:${port}` },
     );
     assert.match(
@@ -227,7 +227,7 @@ describe("a session", () => {
       COFRE_TLS_PORT: "0",
       COFRE_DATA_DIR: join(temporaryFolder(context), "data"),
     };
-    const others = await startWithPeople({ environment });
+    const others = await startWithUsers({ environment });
     await using server = others.server;
     const first = await others.firstAdmin();
     const ca = readFileSync(join(environment.COFRE_DATA_DIR, "tls", "authority.pem"));
@@ -275,12 +275,12 @@ describe("a session", () => {
 
   test("that was there before its person is not taken over, and the one before ends", async () => {
     const planted = "cofre_session=planted-by-somebody-else-0123456789abcdef";
-    const signed = await people.signIn(operator, { Cookie: planted });
+    const signed = await users.signIn(operator, { Cookie: planted });
     assert.notEqual(signed.cookie, planted);
     assert.equal(
       codeOf(
         await ask(
-          people.server,
+          users.server,
           "/__cofre/session",
           {},
           { Cookie: planted, "X-Cofre-CSRF": "none" },
@@ -288,7 +288,7 @@ describe("a session", () => {
       ),
       "COFRE-110",
     );
-    const next = await people.signIn(operator, { Cookie: signed.cookie });
+    const next = await users.signIn(operator, { Cookie: signed.cookie });
     assert.notEqual(next.cookie, signed.cookie);
     assert.notEqual(next.csrf, signed.csrf);
     assert.equal(codeOf(await signed.call("/__cofre/payments", {})), "COFRE-110");
@@ -296,7 +296,7 @@ describe("a session", () => {
   });
 
   test("opens nothing after it was signed out of", async () => {
-    const signed = await people.signIn(operator);
+    const signed = await users.signIn(operator);
     const reply = await signed.call("/__cofre/session", { action: "sign_out" });
     assert.match(reply.headers["set-cookie"]?.[0] ?? "", /^cofre_session=; .*Max-Age=0$/);
     for (const path of ["/__cofre/session", "/__cofre/payments", "/ws/query"]) {
@@ -305,23 +305,23 @@ describe("a session", () => {
   });
 
   test("ends when nobody has done anything for a quarter of an hour, however often the page asks by itself", async () => {
-    const signed = await people.signIn(operator);
+    const signed = await users.signIn(operator);
     const minute = 60_000;
     for (let minutes = 0; minutes < 14; minutes += 1) {
-      people.server.clock.advance(minute);
+      users.server.clock.advance(minute);
       const reply = await signed.call("/__cofre/payments", {}, { "X-Cofre-Background": "yes" });
       assert.equal(codeOf(reply), "SUCCESS", `${minutes}`);
       assert.equal(reply.headers["x-cofre-session-seconds"], String((14 - minutes) * 60));
     }
-    people.server.clock.advance(2 * minute);
+    users.server.clock.advance(2 * minute);
     assert.equal(
       codeOf(await signed.call("/__cofre/payments", {}, { "X-Cofre-Background": "yes" })),
       "COFRE-110",
     );
     // Control: activity extends the session.
-    const busy = await people.signIn(operator);
+    const busy = await users.signIn(operator);
     for (let minutes = 0; minutes < 40; minutes += 10) {
-      people.server.clock.advance(10 * minute);
+      users.server.clock.advance(10 * minute);
       assert.equal(codeOf(await busy.call("/__cofre/payments", {})), "SUCCESS");
     }
   });
@@ -329,32 +329,32 @@ describe("a session", () => {
 
 describe("somebody who guesses", () => {
   test("is locked out after too many wrong tries, also with what is right, until an admin says otherwise", async () => {
-    const target = await people.invited(await people.signIn(admin), "Vera", "viewer");
+    const target = await users.invited(await users.signIn(admin), "Vera", "viewer");
     for (let tries = 0; tries < 11; tries += 1) {
-      people.server.clock.advance(30_000);
+      users.server.clock.advance(30_000);
       const fields = {
         action: "sign_in",
         name: target.name,
         password: `wrong password ${tries}`,
-        code: people.code(target.secret),
+        code: users.code(target.secret),
       };
       assert.equal(
-        codeOf(await ask(people.server, "/__cofre/session", fields, { "X-Cofre-CSRF": "none" })),
+        codeOf(await ask(users.server, "/__cofre/session", fields, { "X-Cofre-CSRF": "none" })),
         "COFRE-111",
       );
     }
-    people.server.clock.advance(30_000);
+    users.server.clock.advance(30_000);
     const right = {
       action: "sign_in",
       name: target.name,
       password: target.password,
-      code: people.code(target.secret),
+      code: users.code(target.secret),
     };
     assert.equal(
-      codeOf(await ask(people.server, "/__cofre/session", right, { "X-Cofre-CSRF": "none" })),
+      codeOf(await ask(users.server, "/__cofre/session", right, { "X-Cofre-CSRF": "none" })),
       "COFRE-111",
     );
-    const keeper = await people.signIn(admin);
+    const keeper = await users.signIn(admin);
     const { body } = await keeper.call("/__cofre/users", {});
     const locked = (
       body["users"] as readonly { readonly id: string; readonly locked_until: string | null }[]
@@ -364,12 +364,12 @@ describe("somebody who guesses", () => {
       codeOf(await keeper.call("/__cofre/users", { action: "unlock", id: target.id })),
       "SUCCESS",
     );
-    await people.signIn(target);
+    await users.signIn(target);
   });
 
   test("is told the same of a wrong name, a wrong password and a wrong code", async () => {
     const { name, password, secret } = operator;
-    const code = (): string => people.code(secret);
+    const code = (): string => users.code(secret);
     const answers = new Set<string>();
     for (const given of [
       { name: "Nobody" },
@@ -378,20 +378,20 @@ describe("somebody who guesses", () => {
       { code: "" },
       { name: "x".repeat(300) },
     ]) {
-      people.server.clock.advance(30_000);
+      users.server.clock.advance(30_000);
       const fields = { action: "sign_in", name, password, code: code(), ...given };
       answers.add(
         JSON.stringify(
-          (await ask(people.server, "/__cofre/session", fields, { "X-Cofre-CSRF": "none" })).body,
+          (await ask(users.server, "/__cofre/session", fields, { "X-Cofre-CSRF": "none" })).body,
         ),
       );
     }
     assert.equal(answers.size, 1, [...answers].join(" "));
-    await people.signIn(operator);
+    await users.signIn(operator);
   });
 
   test("gets nothing from an invitation that was used", async () => {
-    const invitation = people.server.cofre.consoleInvitation?.reveal() ?? "";
+    const invitation = users.server.cofre.consoleInvitation?.reveal() ?? "";
     for (const fields of [
       { invitation },
       { invitation, password: "another password", code: "123456" },
@@ -399,7 +399,7 @@ describe("somebody who guesses", () => {
       {},
     ]) {
       assert.equal(
-        codeOf(await ask(people.server, "/__cofre/enrolment", fields, { "X-Cofre-CSRF": "none" })),
+        codeOf(await ask(users.server, "/__cofre/enrolment", fields, { "X-Cofre-CSRF": "none" })),
         "COFRE-114",
       );
     }
@@ -407,7 +407,7 @@ describe("somebody who guesses", () => {
 });
 
 describe("somebody who tries without end", () => {
-  const guess = (at: ConsolePeople, name: string, headers: Headers = {}) =>
+  const guess = (at: ConsoleUsers, name: string, headers: Headers = {}) =>
     ask(
       at.server,
       "/__cofre/session",
@@ -420,7 +420,7 @@ describe("somebody who tries without end", () => {
     >[];
 
   test("is held back with a status and a time, alike for every name; who has signed in before is not", async () => {
-    const own = await startWithPeople();
+    const own = await startWithUsers();
     await using server = own.server;
     const first = await own.firstAdmin();
     const answers = await Promise.all(
@@ -474,7 +474,7 @@ describe("somebody who tries without end", () => {
   });
 
   test("from ever new addresses behind a proxy writes no more than so much", async () => {
-    const own = await startWithPeople({
+    const own = await startWithUsers({
       environment: { COFRE_CLIENT_IP_HEADER: "X-Forwarded-For" },
     });
     await using _ = own.server;
@@ -494,7 +494,7 @@ describe("somebody who tries without end", () => {
   });
 
   test("behind a proxy is one address each, the last one of the last header, and the connection's where there is none", async () => {
-    const own = await startWithPeople({
+    const own = await startWithUsers({
       environment: { COFRE_CLIENT_IP_HEADER: "x-forwarded-for" },
     });
     await using _ = own.server;
@@ -522,7 +522,7 @@ describe("somebody who tries without end", () => {
   });
 
   test("all at once gets two looked at, sixteen in the line, and the rest a plain answer", async () => {
-    const own = await startWithPeople({
+    const own = await startWithUsers({
       environment: { COFRE_CLIENT_IP_HEADER: "X-Forwarded-For" },
     });
     await using _ = own.server;
@@ -540,7 +540,7 @@ describe("somebody who tries without end", () => {
   });
 
   test("finds nothing in a browser's mark: no script reads it, it opens nothing, and those of others who use the browser stay", async () => {
-    const own = await startWithPeople();
+    const own = await startWithUsers();
     await using server = own.server;
     const first = await own.firstAdmin();
     const second = await own.invited(first, "Bea", "viewer");
@@ -597,13 +597,13 @@ describe("somebody who tries without end", () => {
 });
 
 test("no password, code, invitation, cookie or header of a session is in a log, a record, a timeline or the audit log", async () => {
-  const keeper = await people.signIn(admin);
+  const keeper = await users.signIn(admin);
   const { body: invitedBody } = await keeper.call("/__cofre/users", {
     action: "invite",
     name: "Ines",
     role: "operator",
   });
-  const ines = await people.accept(String(invitedBody["invitation"]));
+  const ines = await users.accept(String(invitedBody["invitation"]));
   const hash = await held();
   assert.equal(codeOf(await ines.call("/ws/capture", { hash })), "SUCCESS");
   await ines.call("/__cofre/password", {
@@ -611,8 +611,8 @@ test("no password, code, invitation, cookie or header of a session is in a log, 
     code: "000000",
     new_password: "a new password of hers",
   });
-  people.server.clock.advance(30_000);
-  const code = people.code(ines.secret);
+  users.server.clock.advance(30_000);
+  const code = users.code(ines.secret);
   assert.equal(
     codeOf(
       await ines.call("/__cofre/password", {
@@ -627,10 +627,10 @@ test("no password, code, invitation, cookie or header of a session is in a log, 
   const log = createLog({
     level: "debug",
     format: "json",
-    clock: people.server.clock,
+    clock: users.server.clock,
     destination: { write: (line) => void lines.push(line) },
   });
-  for (const event of people.server.events) log.write(event);
+  for (const event of users.server.events) log.write(event);
   const kept = [
     lines.join(""),
     ...(await Promise.all(
@@ -660,7 +660,7 @@ test("no password, code, invitation, cookie or header of a session is in a log, 
 
 describe("the page", () => {
   test("where people sign in has no page around it, says so in its head, and takes no key", async () => {
-    const response = await fetch(`${people.server.url}/`);
+    const response = await fetch(`${users.server.url}/`);
     assert.match(response.headers.get("content-security-policy") ?? "", /frame-ancestors 'none'/);
     assert.match(await response.text(), /<meta name="cofre-console" content="login" \/>/);
   });

@@ -55,7 +55,7 @@ const groups: readonly Group[] = [
   { name: "keyring", mutate: ["vault/keyring"], tests: ["vault/keyring"] },
   { name: "secret", mutate: ["vault/sealed-secret"], tests: ["vault/sealed-secret"] },
   { name: "vault", mutate: ["vault/local-vault"], tests: ["vault/local-vault"] },
-  { name: "people", mutate: ["sign-in/user-service"], tests: ["sign-in/user-service"] },
+  { name: "users", mutate: ["sign-in/user-service"], tests: ["sign-in/user-service"] },
   {
     name: "marks",
     mutate: ["user/user", "sign-in/known-browser", "sign-in/totp"],

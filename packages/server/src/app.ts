@@ -56,7 +56,7 @@ export async function startCofre(
   opened.promise.catch(() => undefined);
   let isOpen = false;
   const needs = { foundation, services, ready: opened.promise, isReady: () => isOpen };
-  const { server, people } = await openServer(config, needs, log, ports, parts);
+  const { server, consoleUsers } = await openServer(config, needs, log, ports, parts);
   const address = await server.listen(config.port, config.host);
   const tlsAddress =
     config.tls === "true" ? await listenWithTls(server, config, ports, parts) : undefined;
@@ -65,7 +65,9 @@ export async function startCofre(
   // lose them.
   const finish = async (): Promise<Pick<Cofre, "firstStart" | "consoleInvitation">> => {
     // An invitation that is lost can be made again by the next start; keys can't.
-    const consoleInvitation = await people?.inviteFirstAdmin(config.consoleRecoverAdmin === "true");
+    const consoleInvitation = await consoleUsers?.inviteFirstAdmin(
+      config.consoleRecoverAdmin === "true",
+    );
     const firstStart = await openAccount();
     if (known.length === 0) await incarnation?.keeper.start(keys.keySetId, true);
     return { consoleInvitation, firstStart };

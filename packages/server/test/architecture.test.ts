@@ -29,7 +29,7 @@ const domain = [
   "notification/endpoint.ts",
 ];
 /** The console's users as other modules see them, and the contract of their store. */
-const people = [
+const users = [
   "user/user.ts",
   "user/audit.ts",
   "sign-in/users.ts",
@@ -95,8 +95,8 @@ const arrows: readonly {
     own: false,
   },
   // Each store and each connector has its own folder: they never import a sibling.
-  { from: "stores/*/", to: [...domain, ...people, "stores/*.ts", ...logging] },
-  { from: "stores/*.ts", to: [...domain, ...people, "stores/*.ts"], own: false },
+  { from: "stores/*/", to: [...domain, ...users, "stores/*.ts", ...logging] },
+  { from: "stores/*.ts", to: [...domain, ...users, "stores/*.ts"], own: false },
   // They may import the stores' errors, and the vault's sealing of their secrets.
   {
     from: "user/",

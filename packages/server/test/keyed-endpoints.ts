@@ -18,7 +18,7 @@ export function sandboxEndpoints(): readonly ServedEndpoint[] {
     worldNotificationKeys: {},
     stats: undefined,
     recorder: {},
-    people: { endpoints: [] },
+    consoleUsers: { endpoints: [] },
     ready: Promise.resolve(),
     sandbox: {},
   };

@@ -9,11 +9,11 @@ import { violations } from "../../../server/test/browser/violations.ts";
 import { inContext, inPage } from "../../../server/test/browser/window.ts";
 import { temporaryFolder } from "../../../server/test/command.ts";
 import {
-  type ConsolePeople,
+  type ConsoleUsers,
   type Role,
   type Signed,
-  startWithPeople,
-} from "../../../server/test/console-people.ts";
+  startWithUsers,
+} from "../../../server/test/server-with-users.ts";
 import { directBody, integrationKey, testCard } from "../../../server/test/server.ts";
 import { look } from "./console-views.ts";
 
@@ -29,14 +29,14 @@ const minute = 60_000;
 
 /** Tests of the same page with sign-in, on a separate server. */
 export function loginTests({ browser, looks, picture }: LoginsGiven): void {
-  let people: ConsolePeople;
+  let users: ConsoleUsers;
   let staff: Record<Role, Signed>;
   let codes = 0;
 
   before(async () => {
-    people = await startWithPeople({ seed: "logins" });
+    users = await startWithUsers({ seed: "logins" });
   });
-  after(() => people.server[Symbol.asyncDispose]());
+  after(() => users.server[Symbol.asyncDispose]());
 
   const heading = (page: Page, name: string) =>
     page.getByRole("heading", { name, exact: true, level: 1 });
@@ -47,17 +47,17 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
     work: (page: Page) => Promise<void>,
     options: BrowserContextOptions = {},
   ): Promise<void> {
-    await inPage(browser(), people.server.url, work, options);
+    await inPage(browser(), users.server.url, work, options);
   }
 
   async function fillSignIn(
     page: Page,
     { name, password, secret }: Pick<Signed, "name" | "password" | "secret">,
   ): Promise<void> {
-    people.server.clock.advance(30_000);
+    users.server.clock.advance(30_000);
     await page.getByLabel("Name").fill(name);
     await page.getByLabel("Password").fill(password);
-    await page.getByLabel("Code").fill(people.code(secret));
+    await page.getByLabel("Code").fill(users.code(secret));
     await page.getByRole("button", { name: "Sign in" }).click();
   }
 
@@ -69,7 +69,7 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
     options: BrowserContextOptions = {},
   ): Promise<void> {
     await inWindow(async (page) => {
-      await page.goto(`${people.server.url}/${address}`);
+      await page.goto(`${users.server.url}/${address}`);
       await heading(page, "Sign in").waitFor();
       await fillSignIn(page, staff[role]);
       await navigation(page).waitFor();
@@ -78,9 +78,9 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
   }
 
   async function held(): Promise<{ readonly code: string; readonly hash: string }> {
-    people.server.clock.advance(1_000);
+    users.server.clock.advance(1_000);
     const code = `logins-${(codes += 1)}`;
-    const { body } = await people.server.postJson(
+    const { body } = await users.server.postJson(
       "/ws/direct",
       directBody(code, { creditcard: { ...testCard, auto_capture: false } }),
     );
@@ -89,11 +89,11 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
   }
 
   test("the link of the first start makes an admin, and leaves the address at once", async () => {
-    const invitation = people.server.cofre.consoleInvitation?.reveal() ?? "";
+    const invitation = users.server.cofre.consoleInvitation?.reveal() ?? "";
     const password = "a password for the very first";
     let secret = "";
     await inWindow(async (page) => {
-      await page.goto(`${people.server.url}/#invite=${invitation}`);
+      await page.goto(`${users.server.url}/#invite=${invitation}`);
       await heading(page, "Your invitation").waitFor();
       assert.ok(!page.url().includes(invitation));
       const shown = await page.locator("code.secret").innerText();
@@ -118,7 +118,7 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
         "",
         "a code is good once",
       );
-      await page.getByLabel("Code from the app").fill(people.code(secret));
+      await page.getByLabel("Code from the app").fill(users.code(secret));
       await page.getByRole("button", { name: "Set the password and sign in" }).click();
       await heading(page, "Payments").waitFor();
       await navigation(page).getByText("admin, admin").waitFor();
@@ -147,22 +147,22 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
       assert.ok(!page.url().includes(invitation));
     });
     await inWindow(async (page) => {
-      await page.goto(`${people.server.url}/#invite=${invitation}`);
+      await page.goto(`${users.server.url}/#invite=${invitation}`);
       await page.getByRole("alert").filter({ hasText: "COFRE-114" }).waitFor();
       await page.getByRole("button", { name: "Go to sign-in" }).click();
       await heading(page, "Sign in").waitFor();
     });
-    const admin = await people.signIn({ name: "admin", password, secret });
+    const admin = await users.signIn({ name: "admin", password, secret });
     staff = {
       admin,
-      operator: await people.invited(admin, "Olga", "operator"),
-      viewer: await people.invited(admin, "Vera", "viewer"),
+      operator: await users.invited(admin, "Olga", "operator"),
+      viewer: await users.invited(admin, "Vera", "viewer"),
     };
   });
 
   test("whoever signs in comes to where they wanted, and whoever signs out sees nothing more", async () => {
     await inWindow(async (page) => {
-      await page.goto(`${people.server.url}/#/tokens`);
+      await page.goto(`${users.server.url}/#/tokens`);
       await heading(page, "Sign in").waitFor();
       assert.equal(await page.evaluate("document.activeElement.name"), "name");
       const hints = await page.evaluate(
@@ -190,7 +190,7 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
 
   test("each role is shown what it may do, and nothing else", async () => {
     const { hash } = await held();
-    await people.server.postJson("/__cofre/settings", {
+    await users.server.postJson("/__cofre/settings", {
       integration_key: integrationKey,
       settings: { notificationEndpoints: [{ id: "shop", url: "http://127.0.0.1:3/" }] },
     });
@@ -207,10 +207,10 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
           links[role],
         );
         const [mayAct, mayChange] = [role !== "viewer", role === "admin"];
-        await page.goto(`${people.server.url}/#/payment/${hash}`);
+        await page.goto(`${users.server.url}/#/payment/${hash}`);
         await page.getByRole("img", { name: /^Authorized 100\.00/ }).waitFor();
         assert.equal(await page.getByRole("button", { name: "Capture…" }).count(), mayAct ? 1 : 0);
-        await page.goto(`${people.server.url}/#/notifications`);
+        await page.goto(`${users.server.url}/#/notifications`);
         await page.getByText(/^\d+ notifications?$/).waitFor();
         assert.equal((await page.getByRole("button", { name: /^Resend/ }).count()) > 0, mayAct);
         await page
@@ -221,17 +221,17 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
           await page.getByRole("button", { name: "Disable shop" }).count(),
           mayChange ? 1 : 0,
         );
-        await page.goto(`${people.server.url}/#/settings`);
+        await page.goto(`${users.server.url}/#/settings`);
         await page.getByLabel("simulator.latencyMs").waitFor();
         assert.equal(await page.getByLabel("simulator.latencyMs").isDisabled(), !mayChange);
         assert.equal(await page.getByRole("button", { name: "Save" }).count(), mayChange ? 1 : 0);
-        await page.goto(`${people.server.url}/#/faults`);
+        await page.goto(`${users.server.url}/#/faults`);
         await page.getByText("0 faults").waitFor();
         assert.equal(
           await page.getByRole("button", { name: "Add", exact: true }).count(),
           mayChange ? 1 : 0,
         );
-        await page.goto(`${people.server.url}/#/worlds`);
+        await page.goto(`${users.server.url}/#/worlds`);
         await page.getByText("This account is not a world").waitFor();
         assert.equal(
           await page.getByRole("button", { name: "Create and open" }).count(),
@@ -242,7 +242,7 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
           ["#/people", mayChange],
           ["#/audit", mayChange],
         ] as const) {
-          await page.goto(`${people.server.url}/${address}`);
+          await page.goto(`${users.server.url}/${address}`);
           if (may) await page.getByRole("main").getByRole("button").first().waitFor();
           else await page.getByText("Your role does not allow this.").waitFor();
         }
@@ -285,15 +285,15 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
       await page.getByLabel("Role").selectOption("viewer");
       await page.getByRole("button", { name: "Invite", exact: true }).click();
       const link = (await page.locator("code.link").innerText()).trim();
-      assert.ok(link.startsWith(`${people.server.url}/#invite=`));
+      assert.ok(link.startsWith(`${users.server.url}/#invite=`));
       await row("Paul").getByText("invited", { exact: true }).waitFor();
-      const paul = await people.accept(link.slice(link.indexOf("=") + 1));
+      const paul = await users.accept(link.slice(link.indexOf("=") + 1));
       await look(page);
       await row("Paul").getByText("active", { exact: true }).waitFor();
       await row("Paul").getByRole("button", { name: "Make operator: Paul" }).click();
       await row("Paul").getByText("operator", { exact: true }).waitFor();
       for (let tries = 0; tries < 11; tries += 1)
-        await people.signIn({ ...paul, password: "none of his" }).catch(() => undefined);
+        await users.signIn({ ...paul, password: "none of his" }).catch(() => undefined);
       await look(page);
       await row("Paul")
         .getByText(/^locked until/)
@@ -318,10 +318,10 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
     await as("viewer", "#/account", async (page) => {
       await heading(page, "Your password").waitFor();
       const fill = async (before: string): Promise<void> => {
-        people.server.clock.advance(30_000);
+        users.server.clock.advance(30_000);
         await page.getByLabel("Current password").fill(before);
         await page.getByLabel("New password").fill(next);
-        await page.getByLabel("Code").fill(people.code(staff.viewer.secret));
+        await page.getByLabel("Code").fill(users.code(staff.viewer.secret));
         await page.getByRole("button", { name: "Change password" }).click();
       };
       await fill("not the password");
@@ -340,16 +340,16 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
       await page.getByText("world: of people").waitFor();
       await page.getByText("open now").waitFor();
       assert.equal(await page.getByText(/test_[ip]k_/).count(), 0);
-      await page.goto(`${people.server.url}/#/try`);
+      await page.goto(`${users.server.url}/#/try`);
       await page.getByRole("button", { name: "Store and charge the card" }).click();
       await page.getByText("OK: Accepted").waitFor();
-      await page.goto(`${people.server.url}/#/payments`);
+      await page.goto(`${users.server.url}/#/payments`);
       await page.getByText("1 payment", { exact: true }).waitFor();
-      const { body } = await people.server.get("/__cofre/worlds", {
+      const { body } = await users.server.get("/__cofre/worlds", {
         integration_key: integrationKey,
       });
       const [server] = body["worlds"] as readonly { readonly integration_key: string }[];
-      await people.server.postJson("/__cofre/world", {
+      await users.server.postJson("/__cofre/world", {
         integration_key: server?.integration_key,
         action: "delete",
       });
@@ -362,7 +362,7 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
   test("the page says a minute before that the session ends, goes on when told, and keeps its address when it has ended", async () => {
     await as("operator", "#/tokens", async (page) => {
       await heading(page, "Tokens").waitFor();
-      people.server.clock.advance(14 * minute + 10_000);
+      users.server.clock.advance(14 * minute + 10_000);
       await look(page);
       const warning = page
         .getByRole("alert")
@@ -370,9 +370,9 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
       await warning.waitFor();
       await page.getByRole("button", { name: "Stay signed in" }).click();
       await warning.waitFor({ state: "hidden" });
-      people.server.clock.advance(14 * minute);
+      users.server.clock.advance(14 * minute);
       assert.equal(await heading(page, "Tokens").count(), 1);
-      people.server.clock.advance(2 * minute);
+      users.server.clock.advance(2 * minute);
       await look(page);
       await heading(page, "Sign in").waitFor();
       await page.getByRole("alert").filter({ hasText: "The session has ended" }).waitFor();
@@ -384,15 +384,15 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
 
   test("an open page shows what a changed role allows, without being loaded anew, and keeps what is being typed", async () => {
     const { hash } = await held();
-    const rita = await people.invited(await people.signIn(staff.admin), "Rita", "operator");
+    const rita = await users.invited(await users.signIn(staff.admin), "Rita", "operator");
     const make = async (fields: object): Promise<void> => {
       const { body } = await (
-        await people.signIn(staff.admin)
+        await users.signIn(staff.admin)
       ).call("/__cofre/users", { id: rita.id, ...fields });
       assert.equal(body["status"], "SUCCESS", JSON.stringify(body));
     };
     await inWindow(async (page) => {
-      await page.goto(`${people.server.url}/#/payment/${hash}`);
+      await page.goto(`${users.server.url}/#/payment/${hash}`);
       await fillSignIn(page, rita);
       await page.evaluate("globalThis.wasLoadedAnew = false");
       const capture = page.getByRole("button", { name: "Capture…" });
@@ -444,13 +444,13 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
   });
 
   test("whoever presses what their role no longer allows is told, and the page shows what it allows", async () => {
-    const ruth = await people.invited(await people.signIn(staff.admin), "Ruth", "operator");
+    const ruth = await users.invited(await users.signIn(staff.admin), "Ruth", "operator");
     await inWindow(async (page) => {
-      await page.goto(`${people.server.url}/#/try`);
+      await page.goto(`${users.server.url}/#/try`);
       await fillSignIn(page, ruth);
       await page.getByRole("button", { name: "Store and charge the card" }).waitFor();
       await (
-        await people.signIn(staff.admin)
+        await users.signIn(staff.admin)
       ).call("/__cofre/users", { action: "set_role", id: ruth.id, role: "viewer" });
       await page.getByRole("button", { name: "Store and charge the card" }).click();
       await page.getByText("Your role does not allow this.").first().waitFor();
@@ -464,7 +464,7 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
 
   test("what was typed when a session ended is there again for the same person, but for passwords, and for nobody else", async () => {
     const ended = async (page: Page): Promise<void> => {
-      people.server.clock.advance(16 * minute);
+      users.server.clock.advance(16 * minute);
       await look(page);
       await heading(page, "Sign in").waitFor();
     };
@@ -490,7 +490,7 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
   test("a tab goes on as whoever signs in in another one, and so does one that signed out", async () => {
     await as("viewer", "#/tokens", async (page) => {
       const other = await page.context().newPage();
-      await other.goto(`${people.server.url}/#/payments`);
+      await other.goto(`${users.server.url}/#/payments`);
       await navigation(other).getByText("Vera, viewer").waitFor();
       await other.getByRole("button", { name: "Sign out" }).click();
       await heading(other, "Sign in").waitFor();
@@ -515,12 +515,12 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
     await using shop = await startShop();
     await inContext(browser(), {}, async (context) => {
       const page = await context.newPage();
-      await page.goto(people.server.url);
+      await page.goto(users.server.url);
       await fillSignIn(page, staff.operator);
       await navigation(page).waitFor();
       const sent: Request[] = [];
       page.on("request", (request) => request.url().includes("/ws/capture") && sent.push(request));
-      const address = `${people.server.url}/ws/capture`;
+      const address = `${users.server.url}/ws/capture`;
       await page.goto(shop.url);
       await page.evaluate(
         `fetch("${address}", { method: "POST", mode: "no-cors", credentials: "include", body: JSON.stringify({ hash: "${hash}" }) }).then(() => undefined)`,
@@ -542,7 +542,7 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
         cookies.filter((each) => each).length >= 2,
         "control: the browser does send the session along",
       );
-      const { body } = await people.server.get("/ws/query", {
+      const { body } = await users.server.get("/ws/query", {
         integration_key: integrationKey,
         hash,
       });
@@ -556,7 +556,7 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
       COFRE_TLS_PORT: "0",
       COFRE_DATA_DIR: join(temporaryFolder(context), "data"),
     };
-    const others = await startWithPeople({ environment });
+    const others = await startWithUsers({ environment });
     await using server = others.server;
     const admin = await others.firstAdmin();
     const { port } = server.cofre.tlsAddress ?? {};
@@ -600,7 +600,7 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
         ["Users", "#/people"],
         ["Audit log", "#/audit"],
       ] as const) {
-        await page.goto(`${people.server.url}/${address}`);
+        await page.goto(`${users.server.url}/${address}`);
         await heading(page, title).waitFor();
         await page.getByText("onerror=").filter({ visible: true }).first().waitFor();
         await page.getByText("[U+202E][U+2066]abc").filter({ visible: true }).first().waitFor();
@@ -619,7 +619,7 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
   for (const [name, options] of Object.entries(looks)) {
     test(`its views have names for all that they have, contrast, and no wider page than the screen: ${name}`, async () => {
       const { body } = await (
-        await people.signIn(staff.admin)
+        await users.signIn(staff.admin)
       ).call("/__cofre/users", { action: "invite", name: `for-${name}`, role: "viewer" });
       const looked = async (page: Page, view: string): Promise<void> => {
         assert.equal(
@@ -633,10 +633,10 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
       // axe is injected into the page, which the page's policy would forbid.
       const open = { ...options, bypassCSP: true };
       await inWindow(async (page) => {
-        await page.goto(`${people.server.url}/#invite=${String(body["invitation"])}`);
+        await page.goto(`${users.server.url}/#invite=${String(body["invitation"])}`);
         await page.getByRole("img", { name: "The secret as a QR code" }).waitFor();
         await looked(page, "invitation");
-        await page.goto(people.server.url);
+        await page.goto(users.server.url);
         await page.reload();
         await heading(page, "Sign in").waitFor();
         await looked(page, "sign-in");
@@ -653,18 +653,18 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
           await page.getByRole("button", { name: `Disable…: by-${name}` }).click();
           await looked(page, "disable");
           await page.keyboard.press("Escape");
-          await page.goto(`${people.server.url}/#/audit`);
+          await page.goto(`${users.server.url}/#/audit`);
           await page.getByRole("button", { name: "Verify the chain" }).click();
           await page
             .getByText(/^The chain is intact/)
             .first()
             .waitFor();
           await looked(page, "audit");
-          await page.goto(`${people.server.url}/#/account`);
+          await page.goto(`${users.server.url}/#/account`);
           await heading(page, "Your password").waitFor();
           await looked(page, "account");
-          people.server.clock.advance(14 * minute + 10_000);
-          await page.goto(`${people.server.url}/#/tokens`);
+          users.server.clock.advance(14 * minute + 10_000);
+          await page.goto(`${users.server.url}/#/tokens`);
           await page
             .getByRole("alert")
             .filter({ hasText: "The session ends within a minute" })

@@ -5,7 +5,7 @@ import { DatabaseSync } from "node:sqlite";
 import { Readable } from "node:stream";
 import { describe, test, type TestContext } from "node:test";
 import { temporaryFolder } from "../../test/command.ts";
-import { hire, openOffice, origin, signIn } from "../../test/office.ts";
+import { hire, openOffice, origin, signIn } from "../../test/console-users.ts";
 import { openAudit } from "../start/commands.ts";
 import { readConfig } from "../config/read-config.ts";
 import { minute } from "../kernel/instant.ts";
@@ -57,12 +57,12 @@ async function held(context: TestContext) {
   const folder = temporaryFolder(context);
   const store = await openEmbeddedStore({ file: join(folder, "cofre.db") });
   context.after(() => store.close());
-  const office = await openOffice({ store: store.people });
+  const office = await openOffice({ store: store.users });
   office.clock.advance(10 * minute);
   const bob = await hire(office, "Bob", "operator");
   await assert.rejects(signIn(office, bob, { code: "000000" }));
-  await office.people.record({
-    actor: { kind: "person", id: bob.signedIn.person.id, name: "Bob" },
+  await office.users.record({
+    actor: { kind: "person", id: bob.signedIn.user.id, name: "Bob" },
     origin,
     act: "capture",
     target: "/ws/capture",
@@ -275,7 +275,7 @@ describe("cofre audit", () => {
   test("notices by a noted head a log that was cut, or computed anew, which the chain alone does not", async (context) => {
     const { folder, store, office, environment } = await held(context);
     const early = (await run(["head"], environment)).output.trim();
-    await office.people.record({
+    await office.users.record({
       actor: { kind: "server" },
       origin: undefined,
       act: "late",

@@ -111,7 +111,7 @@ async function run(call: CommandCall, host: CommandHost): Promise<ExitCode> {
 // --- list ----------------------------------------------------------------------------------------
 
 interface Asked {
-  readonly person: string | undefined;
+  readonly user: string | undefined;
   readonly act: string | undefined;
   readonly since: Instant | undefined;
   readonly until: Instant | undefined;
@@ -129,7 +129,7 @@ function askedOf(flags: ReadonlyMap<string, string>): Asked {
     return at;
   };
   return {
-    person: flags.get("--user"),
+    user: flags.get("--user"),
     act: flags.get("--action"),
     since: time("--since"),
     until: time("--until"),
@@ -143,9 +143,9 @@ async function list(
   { flags }: CommandCall,
   host: CommandHost,
 ): Promise<ExitCode> {
-  const { person } = asked;
-  const id = person === undefined ? undefined : (await log.personByName(nameKeyOf(person)))?.id;
-  if (person !== undefined && id === undefined) throw new ClientProblem("No user has this name.");
+  const { user } = asked;
+  const id = user === undefined ? undefined : (await log.userByName(nameKeyOf(user)))?.id;
+  if (user !== undefined && id === undefined) throw new ClientProblem("No user has this name.");
   let printed = 0;
   for (let { after } = asked; ;) {
     const rows = await log.auditAfter(after, piece);
@@ -163,7 +163,7 @@ async function list(
 function fits(
   { at, actor, act, target }: AuditEntry,
   asked: Asked,
-  person: string | undefined,
+  user: string | undefined,
 ): boolean {
   if (asked.act !== undefined && act !== asked.act) return false;
   if (
@@ -171,9 +171,7 @@ function fits(
     (asked.until !== undefined && at >= asked.until)
   )
     return false;
-  return (
-    person === undefined || target === person || (actor.kind === "person" && actor.id === person)
-  );
+  return user === undefined || target === user || (actor.kind === "person" && actor.id === user);
 }
 
 /**

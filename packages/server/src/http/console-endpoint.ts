@@ -124,7 +124,7 @@ const modeMark = '<meta name="cofre-console" content="key" />';
 /**
  * The console (docs/console.md): the page at `/` and its parts. The files are public, because they
  * contain no data. Users of the page enter the secret key (docs/decisions/0010-console.md), in the
- * sandbox only, or sign in (0013-people.md). Files are read on first request.
+ * sandbox only, or sign in (0013-console-users.md). Files are read on first request.
  */
 export function consoleEndpoints(
   environment: string,

@@ -33,7 +33,7 @@ import { tokensEndpoint } from "./admin/tokens-endpoint.ts";
 import { worldsEndpoints } from "./admin/worlds-endpoint.ts";
 import { consoleEndpoints } from "./console-endpoint.ts";
 import type { FaultBoard } from "./faults/fault-board.ts";
-import type { ConsolePeople } from "./sign-in/console-people.ts";
+import type { ConsoleUsers } from "./sign-in/console-users.ts";
 
 /** What the endpoints of a server need. */
 export interface EndpointsParts {
@@ -53,7 +53,7 @@ export interface EndpointsParts {
   /** The request log; undefined in production. */
   readonly recorder: Recorder | undefined;
   /** Undefined if the console has no logins. */
-  readonly people: ConsolePeople | undefined;
+  readonly consoleUsers: ConsoleUsers | undefined;
   /** Resolves when the server's own account is ready. */
   readonly ready: Promise<void>;
   readonly sandbox: {
@@ -71,12 +71,12 @@ export interface EndpointsParts {
 
 /** Every endpoint of a server. */
 export function serverEndpoints(parts: EndpointsParts): readonly ServedEndpoint[] {
-  const { deps, people, clock } = parts;
+  const { deps, consoleUsers, clock } = parts;
   const operations = wireEndpoints(deps);
   const endpoints = [
     certificateEndpoint({ keys: parts.notificationKeys }),
     ...consoleEndpoints(parts.environment, parts.console),
-    ...(people === undefined ? [] : people.endpoints),
+    ...(consoleUsers === undefined ? [] : consoleUsers.endpoints),
     ...operations,
     ...accountEndpoints(parts),
     ...sandboxEndpoints(parts, operations),
@@ -153,7 +153,7 @@ function sandboxEndpoints(
       },
       ownNames,
       isAccount: (id) => paymentServices.isOwn(id),
-      isClosed: parts.people !== undefined,
+      isClosed: parts.consoleUsers !== undefined,
       connectorNames,
       checkAddress,
     }),

@@ -22,7 +22,7 @@ import { ClientGone, type RequestBodies } from "./request-body.ts";
 import { writeHalf } from "./response-writer.ts";
 import { isInterfacePath } from "./routes.ts";
 import { callerOf } from "./sign-in/caller.ts";
-import type { Admitted, EndByKey, PeopleGate } from "./sign-in/gate.ts";
+import type { Admitted, EndByKey, ConsoleAuthorizer } from "./sign-in/console-authorizer.ts";
 
 /** What the pipeline needs for a request that has an endpoint. */
 export interface PipelineServices {
@@ -37,7 +37,7 @@ export interface PipelineServices {
   /** The sandbox's request log; nothing is recorded without it. */
   readonly recorder?: RequestRecorder | undefined;
   /** Admits signed-in users if a key is missing; undefined if the console has no logins. */
-  readonly people?: Pick<PeopleGate, "admit" | "byKey"> | undefined;
+  readonly authorizer?: Pick<ConsoleAuthorizer, "admit" | "byKey"> | undefined;
   /**
    * The header, in lower case, in which a trusted proxy names the client's address; undefined
    * without such a proxy.
@@ -184,9 +184,9 @@ export class RequestPipeline {
     progress: Progress,
     place: Place,
   ): WireRequest | Promise<WireRequest> {
-    const { people } = this.#parts;
-    if (people !== undefined)
-      return this.#authorizeWithUsers(people, endpoint, incoming, decoded, progress, place);
+    const { authorizer } = this.#parts;
+    if (authorizer !== undefined)
+      return this.#authorizeWithUsers(authorizer, endpoint, incoming, decoded, progress, place);
     const found = this.#find(endpoint, decoded);
     const withAccount = (holder: Credential): WireRequest =>
       this.#withAccount(holder, endpoint, incoming, decoded, progress, place);
@@ -194,7 +194,7 @@ export class RequestPipeline {
   }
 
   async #authorizeWithUsers(
-    people: Pick<PeopleGate, "admit" | "byKey">,
+    authorizer: Pick<ConsoleAuthorizer, "admit" | "byKey">,
     endpoint: KeyedEndpoint,
     incoming: Incoming,
     decoded: DecodedRequest,
@@ -204,7 +204,7 @@ export class RequestPipeline {
     const { request, method } = incoming;
     const asked = { method, params: decoded.params } as const;
     if (keyGiven(endpoint, decoded.params) === undefined) {
-      progress.admitted = await people.admit(endpoint, asked, this.#callerOf(request));
+      progress.admitted = await authorizer.admit(endpoint, asked, this.#callerOf(request));
     }
     const { admitted } = progress;
     const holder =
@@ -212,8 +212,8 @@ export class RequestPipeline {
         ? await this.#find(endpoint, decoded)
         : { account: admitted.account, grants: "secret" as const };
     const keyed = this.#withAccount(holder, endpoint, incoming, decoded, progress, place);
-    if (admitted !== undefined) return { ...keyed, person: admitted.person };
-    progress.endByKey = await people.byKey(endpoint, asked, keyed.account, () =>
+    if (admitted !== undefined) return { ...keyed, user: admitted.user };
+    progress.endByKey = await authorizer.byKey(endpoint, asked, keyed.account, () =>
       this.#callerOf(request),
     );
     return keyed;

@@ -56,8 +56,8 @@ async function installation(context: TestContext) {
         },
       },
       withKeyMac: (key) => ({ digest: key.digest, grants: key.grants, mac: new Uint8Array(32) }),
-      people: {
-        people: () => unless("people", async () => []),
+      users: {
+        users: () => unless("users", async () => []),
         commit: async () => assert.fail(),
         auditHead: () => unless("auditHead", async () => ({ number: 0, digest: "" })),
       },
@@ -178,7 +178,7 @@ for (const read of [
   "accountKeys",
   "accountById",
   "cardsWithoutMac",
-  "people",
+  "users",
   "auditHead",
 ]) {
   test(`${read} that fails three times in a row makes the upgrade of rows a failing job, until it works`, async (context) => {

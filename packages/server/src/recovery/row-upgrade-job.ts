@@ -5,7 +5,7 @@ import { reportRead, type ReadReport } from "../kernel/job-reads.ts";
 import type { Scheduler } from "../kernel/scheduler.ts";
 import type { AccountKey, Change } from "../stores/change.ts";
 import type { RunningStore, StoredAccountKey } from "../stores/store.ts";
-import type { PeopleStore } from "../user/user-store.ts";
+import type { UserStore } from "../user/user-store.ts";
 import type { RowUpgrade } from "../vault/row-mac.ts";
 import type { StoredCard } from "../vault/stored-card.ts";
 import { VaultError } from "../vault/vault.ts";
@@ -29,7 +29,7 @@ export interface RowUpgradeParts {
   readonly vault: { readonly adopt: (card: StoredCard) => Promise<StoredCard> };
   readonly withKeyMac: (key: StoredAccountKey) => AccountKey;
   /** Users with MACs: writing a user adds its MAC. */
-  readonly people: Pick<PeopleStore, "people" | "commit" | "auditHead">;
+  readonly users: Pick<UserStore, "users" | "commit" | "auditHead">;
   readonly upgrade: RowUpgrade;
   /** Records durably that no row of an earlier version is left. */
   readonly complete: (upgrade: Pick<RowUpgrade, "lastUnkeyedEntry">) => Promise<void>;
@@ -127,7 +127,7 @@ export class RowUpgradeJob {
   }
 
   async #upgrade(): Promise<void> {
-    const { store, people, scheduler, upgrade, complete, report } = this.#parts;
+    const { store, users, scheduler, upgrade, complete, report } = this.#parts;
     if (await this.#read("hasOlderNodes", store.hasOlderNodes())) {
       this.#next(0);
       return;
@@ -140,7 +140,7 @@ export class RowUpgradeJob {
       await store.dropTokenDigests(id);
     const unreadable = await this.#adoptCards();
     await this.#adoptKeys();
-    await this.#adoptPeople();
+    await this.#adoptUsers();
     if (this.#stopped) return;
     // Some rows change continuously, or another card already has the new digest.
     if (unreadable === undefined) {
@@ -154,7 +154,7 @@ export class RowUpgradeJob {
       this.#next(nextPassMs);
       return;
     }
-    const { number: lastUnkeyedEntry } = await this.#read("auditHead", people.auditHead());
+    const { number: lastUnkeyedEntry } = await this.#read("auditHead", users.auditHead());
     await complete({ lastUnkeyedEntry });
     upgrade.lastUnkeyedEntry = lastUnkeyedEntry;
     upgrade.earlier = "none";
@@ -244,26 +244,26 @@ export class RowUpgradeJob {
   }
 
   /** Their sessions end with the upgrade. */
-  async #adoptPeople(): Promise<void> {
-    const { people, clock } = this.#parts;
+  async #adoptUsers(): Promise<void> {
+    const { users, clock } = this.#parts;
     for (let pass = 0; pass < maxPasses && !this.#stopped; pass += 1) {
-      const [person] = (await this.#read("people", people.people())).filter(
+      const [user] = (await this.#read("users", users.users())).filter(
         ({ mac }) => mac === undefined,
       );
-      if (person === undefined) return;
-      const next = { ...person, version: person.version + 1 };
+      if (user === undefined) return;
+      const next = { ...user, version: user.version + 1 };
       const act = {
         actor: { kind: "server" },
         origin: undefined,
         act: "upgrade",
-        target: person.id,
+        target: user.id,
         result: "done",
         of: undefined,
       } as const;
-      await people.commit({
+      await users.commit({
         at: clock.now(),
         acts: [{ ...act, detail: "row MAC" }],
-        person: { next, replaces: person.version },
+        user: { next, replaces: user.version },
       });
     }
   }

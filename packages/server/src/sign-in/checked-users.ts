@@ -1,16 +1,16 @@
 import type { RowField, RowKind, RowMacs } from "../vault/row-mac.ts";
 import { type AuditHead, type AuditRow, chainOf } from "../user/audit-chain.ts";
 import type {
-  PeopleChange,
-  PeopleResult,
-  PeopleStore,
-  PersonRecord,
+  UserChange,
+  UserResult,
+  UserStore,
+  UserRecord,
   SessionRecord,
 } from "../user/user-store.ts";
-import type { PersonId } from "../user/user.ts";
+import type { UserId } from "../user/user.ts";
 
-export interface CheckedPeopleParts {
-  readonly store: PeopleStore;
+export interface CheckedUserParts {
+  readonly store: UserStore;
   readonly macs: Pick<RowMacs, "of" | "accepts">;
   /** Number of the last entry of the audit log that may lack a MAC. */
   readonly lastUnkeyedEntry: () => number;
@@ -29,40 +29,38 @@ const mostRemembered = 1_000;
  * only this side has the key: a change names the head that it follows, and is repeated when another
  * node was faster. Changes of one process are serialized.
  */
-export class CheckedPeople implements PeopleStore {
-  readonly #parts: CheckedPeopleParts;
+export class CheckedUsers implements UserStore {
+  readonly #parts: CheckedUserParts;
   readonly #refused = new Set<string>();
   #last: Promise<unknown> = Promise.resolve();
 
-  constructor(parts: CheckedPeopleParts) {
+  constructor(parts: CheckedUserParts) {
     this.#parts = parts;
   }
 
-  async person(id: PersonId): Promise<PersonRecord | undefined> {
-    return this.#genuine(await this.#parts.store.person(id));
+  async user(id: UserId): Promise<UserRecord | undefined> {
+    return this.#genuine(await this.#parts.store.user(id));
   }
 
-  async personByName(key: string): Promise<PersonRecord | undefined> {
-    return this.#genuine(await this.#parts.store.personByName(key));
+  async userByName(key: string): Promise<UserRecord | undefined> {
+    return this.#genuine(await this.#parts.store.userByName(key));
   }
 
-  async personByInvitation(digest: string): Promise<PersonRecord | undefined> {
-    return this.#genuine(await this.#parts.store.personByInvitation(digest));
+  async userByInvitation(digest: string): Promise<UserRecord | undefined> {
+    return this.#genuine(await this.#parts.store.userByInvitation(digest));
   }
 
-  async people(): Promise<readonly PersonRecord[]> {
-    return (await this.#parts.store.people()).filter(
-      (person) => this.#genuine(person) !== undefined,
-    );
+  async users(): Promise<readonly UserRecord[]> {
+    return (await this.#parts.store.users()).filter((user) => this.#genuine(user) !== undefined);
   }
 
   async session(
     digest: string,
-  ): Promise<{ readonly session: SessionRecord; readonly person: PersonRecord } | undefined> {
+  ): Promise<{ readonly session: SessionRecord; readonly user: UserRecord } | undefined> {
     const found = await this.#parts.store.session(digest);
-    if (found === undefined || this.#genuine(found.person) === undefined) return undefined;
+    if (found === undefined || this.#genuine(found.user) === undefined) return undefined;
     const { session } = found;
-    return this.#accepts("person_session", session.personId, sessionFields(session), session.mac)
+    return this.#accepts("person_session", session.userId, sessionFields(session), session.mac)
       ? found
       : undefined;
   }
@@ -83,27 +81,27 @@ export class CheckedPeople implements PeopleStore {
     return isGenuineEntry(this.#parts, row);
   }
 
-  async commit(change: PeopleChange): Promise<PeopleResult> {
+  async commit(change: UserChange): Promise<UserResult> {
     const result = this.#last.then(() => this.#commit(change));
     this.#last = result.catch(() => undefined);
     return result;
   }
 
-  useSession(...used: Parameters<PeopleStore["useSession"]>): Promise<void> {
+  useSession(...used: Parameters<UserStore["useSession"]>): Promise<void> {
     return this.#parts.store.useSession(...used);
   }
 
-  async #commit(change: PeopleChange): Promise<PeopleResult> {
+  async #commit(change: UserChange): Promise<UserResult> {
     const { store, macs } = this.#parts;
-    const { person, begins } = change;
-    const keyed: PeopleChange = {
+    const { user, begins } = change;
+    const keyed: UserChange = {
       ...change,
-      ...(person === undefined
+      ...(user === undefined
         ? {}
         : {
-            person: {
-              ...person,
-              next: { ...person.next, mac: macs.of("person", personFields(person.next)) },
+            user: {
+              ...user,
+              next: { ...user.next, mac: macs.of("person", userFields(user.next)) },
             },
           }),
       ...(begins === undefined
@@ -117,16 +115,15 @@ export class CheckedPeople implements PeopleStore {
     }
   }
 
-  #chain(after: AuditHead, { at, acts }: PeopleChange): NonNullable<PeopleChange["chain"]> {
+  #chain(after: AuditHead, { at, acts }: UserChange): NonNullable<UserChange["chain"]> {
     const macOf = (row: AuditRow): string =>
       Buffer.from(this.#parts.macs.of("audit_entry", entryFields(row))).toString("hex");
     return { after, rows: chainOf(after, at, acts).map((row) => ({ ...row, mac: macOf(row) })) };
   }
 
-  #genuine(person: PersonRecord | undefined): PersonRecord | undefined {
-    return person !== undefined &&
-      this.#accepts("person", person.id, personFields(person), person.mac)
-      ? person
+  #genuine(user: UserRecord | undefined): UserRecord | undefined {
+    return user !== undefined && this.#accepts("person", user.id, userFields(user), user.mac)
+      ? user
       : undefined;
   }
 
@@ -148,7 +145,7 @@ export class CheckedPeople implements PeopleStore {
 
 /** Whether an entry was written with the key. */
 export function isGenuineEntry(
-  { macs, lastUnkeyedEntry }: Pick<CheckedPeopleParts, "macs" | "lastUnkeyedEntry">,
+  { macs, lastUnkeyedEntry }: Pick<CheckedUserParts, "macs" | "lastUnkeyedEntry">,
   row: AuditRow,
 ): boolean {
   if (row.mac === undefined) return row.number <= lastUnkeyedEntry();
@@ -160,7 +157,7 @@ function entryFields({ number, digest }: AuditHead): RowField[] {
   return [number, digest];
 }
 
-function personFields(person: PersonRecord): RowField[] {
+function userFields(user: UserRecord): RowField[] {
   const {
     id,
     version,
@@ -175,7 +172,7 @@ function personFields(person: PersonRecord): RowField[] {
     failures,
     lockedUntil,
     invitation,
-  } = person;
+  } = user;
   const credentials = [
     JSON.stringify(passwords),
     totp,
@@ -189,6 +186,6 @@ function personFields(person: PersonRecord): RowField[] {
 }
 
 /** Without the last use, which is updated without the key. */
-function sessionFields({ digest, personId, startedAt, endsAt }: SessionRecord): RowField[] {
-  return [digest, personId, startedAt, endsAt];
+function sessionFields({ digest, userId, startedAt, endsAt }: SessionRecord): RowField[] {
+  return [digest, userId, startedAt, endsAt];
 }

@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { type Instant, laterBy } from "../kernel/instant.ts";
-import { forgottenMs, type PersonId } from "../user/user.ts";
+import { forgottenMs, type UserId } from "../user/user.ts";
 
 /**
  * A device cookie, set when a user signs in: `person.browser.issued.mac`. It grants no access.
@@ -9,7 +9,7 @@ import { forgottenMs, type PersonId } from "../user/user.ts";
  * invalid when the user is invited again.
  */
 export interface Mark {
-  readonly person: PersonId;
+  readonly user: UserId;
   /** 24 hex characters, random per browser. */
   readonly browser: string;
   readonly issuedAt: number;
@@ -17,13 +17,13 @@ export interface Mark {
 
 const form = /^([0-9a-f]{16})\.([0-9a-f]{24})\.(\d{1,15})\.([\w-]{43})$/;
 
-export function markText(secret: Uint8Array, { person, browser, issuedAt }: Mark): string {
-  return `${person}.${browser}.${issuedAt}.${macOf(secret, { person, browser, issuedAt }).toString("base64url")}`;
+export function markText(secret: Uint8Array, { user, browser, issuedAt }: Mark): string {
+  return `${user}.${browser}.${issuedAt}.${macOf(secret, { user, browser, issuedAt }).toString("base64url")}`;
 }
 
 /** The user named in a device cookie; undefined when it is not one. */
-export function personOfMark(text: string): PersonId | undefined {
-  return form.exec(text)?.[1] as PersonId | undefined;
+export function userOfMark(text: string): UserId | undefined {
+  return form.exec(text)?.[1] as UserId | undefined;
 }
 
 /**
@@ -32,22 +32,22 @@ export function personOfMark(text: string): PersonId | undefined {
  */
 export function browserOfMark(
   secret: Uint8Array,
-  person: PersonId,
+  user: UserId,
   text: string,
   at: Instant,
 ): string | undefined {
   const [, of, browser = "", issued, mac = ""] = form.exec(text) ?? [];
-  if (of !== person) return undefined;
+  if (of !== user) return undefined;
   const issuedAt = Number(issued);
   const right = timingSafeEqual(
     Buffer.from(mac),
-    Buffer.from(macOf(secret, { person, browser, issuedAt }).toString("base64url")),
+    Buffer.from(macOf(secret, { user, browser, issuedAt }).toString("base64url")),
   );
   return right && issuedAt > laterBy(at, -forgottenMs) ? browser : undefined;
 }
 
-function macOf(secret: Uint8Array, { person, browser, issuedAt }: Mark): Buffer {
+function macOf(secret: Uint8Array, { user, browser, issuedAt }: Mark): Buffer {
   return createHmac("sha256", secret)
-    .update(`cofre browser 1 ${person} ${browser} ${issuedAt}`)
+    .update(`cofre browser 1 ${user} ${browser} ${issuedAt}`)
     .digest();
 }

@@ -1,7 +1,7 @@
 import { argon2, timingSafeEqual } from "node:crypto";
 import { ConcurrencyLimit } from "../kernel/concurrency-limit.ts";
 import type { Random } from "../kernel/random.ts";
-import { PeopleError } from "./users.ts";
+import { UserError } from "./users.ts";
 
 /**
  * Password hashing: argon2id with the first of the equivalent settings in OWASP's Password Storage
@@ -27,12 +27,12 @@ const mostWaiting = 16;
 export interface Passwords {
   /**
    * The hash to store, in the PHC string format: `$argon2id$v=19$m=19456,t=2,p=1$salt$tag`. Rejects
-   * with PeopleError `busy`.
+   * with UserError `busy`.
    */
   hash(password: string): Promise<string>;
   /**
    * Whether `password` matches the hash. Without a hash the result is false, after the same work.
-   * Rejects with PeopleError `busy`.
+   * Rejects with UserError `busy`.
    */
   matches(password: string, hash: string | undefined): Promise<boolean>;
   /** Whether the hash has weaker parameters than the present ones. */
@@ -141,5 +141,5 @@ function base64Of(bytes: Uint8Array): string {
 }
 
 function refuse(): never {
-  throw new PeopleError("busy");
+  throw new UserError("busy");
 }

@@ -12,25 +12,25 @@ import {
   password,
   refusedWith,
   signIn,
-} from "../../test/office.ts";
+} from "../../test/console-users.ts";
 import { sha256Hex } from "../kernel/digest.ts";
 import { day, hour, type Instant, minute, second } from "../kernel/instant.ts";
-import { createMemoryPeople } from "../stores/memory/memory-people.ts";
+import { createMemoryUsers } from "../stores/memory/memory-users.ts";
 import { StoreError } from "../stores/store.ts";
 import type { Passwords } from "./password.ts";
-import { PeopleError } from "./users.ts";
-import { createPeople } from "./user-service.ts";
-import type { PeopleChange, PeopleStore } from "../user/user-store.ts";
-import type { PersonId } from "../user/user.ts";
+import { UserError } from "./users.ts";
+import { createUsers } from "./user-service.ts";
+import type { UserChange, UserStore } from "../user/user-store.ts";
+import type { UserId } from "../user/user.ts";
 import { codeOf, stepAt } from "./totp.ts";
 
 /** The office's store as an object whose methods can be replaced. */
-function storeOf({ options: { store } }: Office): PeopleStore {
+function storeOf({ options: { store } }: Office): UserStore {
   return {
-    people: () => store.people(),
-    person: (id) => store.person(id),
-    personByName: (name) => store.personByName(name),
-    personByInvitation: (digest) => store.personByInvitation(digest),
+    users: () => store.users(),
+    user: (id) => store.user(id),
+    userByName: (name) => store.userByName(name),
+    userByInvitation: (digest) => store.userByInvitation(digest),
     session: (digest) => store.session(digest),
     useSession: (digest, at) => store.useSession(digest, at),
     auditBefore: (before, limit) => store.auditBefore(before, limit),
@@ -43,13 +43,13 @@ function storeOf({ options: { store } }: Office): PeopleStore {
 describe("signing up", () => {
   test("the first admin is invited when there is none, once more with another link, and not when there is one", async () => {
     const office = newOffice();
-    const first = (await office.people.inviteFirstAdmin(false))?.reveal() ?? "";
-    const second_ = (await office.people.inviteFirstAdmin(false))?.reveal() ?? "";
-    await assert.rejects(office.people.enrolment(first), refusedWith("no_invitation"));
+    const first = (await office.users.inviteFirstAdmin(false))?.reveal() ?? "";
+    const second_ = (await office.users.inviteFirstAdmin(false))?.reveal() ?? "";
+    await assert.rejects(office.users.enrolment(first), refusedWith("no_invitation"));
     const admin = await office.join(second_);
-    assert.equal(admin.signedIn.person.name, "admin");
-    assert.equal(admin.signedIn.person.role, "admin");
-    assert.equal(await office.people.inviteFirstAdmin(false), undefined);
+    assert.equal(admin.signedIn.user.name, "admin");
+    assert.equal(admin.signedIn.user.role, "admin");
+    assert.equal(await office.users.inviteFirstAdmin(false), undefined);
     assert.deepEqual(await actsOf(office), [
       "server invite done role admin",
       "server reinvite done role admin",
@@ -59,8 +59,8 @@ describe("signing up", () => {
 
   test("an admin who lost their way in has a new one by force, and the sessions before are over", async () => {
     const office = await openOffice();
-    const invitation = (await office.people.inviteFirstAdmin(true))?.reveal() ?? "";
-    await assert.rejects(office.people.resume(office.admin.session), refusedWith("not_signed_in"));
+    const invitation = (await office.users.inviteFirstAdmin(true))?.reveal() ?? "";
+    await assert.rejects(office.users.resume(office.admin.session), refusedWith("not_signed_in"));
     await assert.rejects(signIn(office, office.admin), refusedWith("sign_in_refused"));
     await assert.rejects(
       office.join(invitation),
@@ -72,47 +72,47 @@ describe("signing up", () => {
 
   test("by force it is the first person's who is called admin, whatever they are now, and admin they are again", async () => {
     const office = await openOffice();
-    const { people, admin } = office;
+    const { users, admin } = office;
     const ada = await hire(office, "Ada", "admin");
-    await people.setRole(ada.signedIn, admin.signedIn.person.id, "viewer", origin);
-    assert.equal(await people.inviteFirstAdmin(false), undefined, "Ada is one");
-    const link = (await people.inviteFirstAdmin(true))?.reveal() ?? "";
-    const { name, role } = await people.enrolment(link);
+    await users.setRole(ada.signedIn, admin.signedIn.user.id, "viewer", origin);
+    assert.equal(await users.inviteFirstAdmin(false), undefined, "Ada is one");
+    const link = (await users.inviteFirstAdmin(true))?.reveal() ?? "";
+    const { name, role } = await users.enrolment(link);
     assert.deepEqual([name, role], ["admin", "admin"]);
-    assert.equal((await people.list()).length, 2);
+    assert.equal((await users.list()).length, 2);
   });
 
   test("an invitation shows the same secret until it is used, works once, and for 24 hours", async () => {
     const office = await openOffice();
-    const { invitation } = await office.people.invite(office.admin.signedIn, {
+    const { invitation } = await office.users.invite(office.admin.signedIn, {
       name: "bob",
       role: "viewer",
       origin,
     });
     const link = invitation.reveal();
-    assert.deepEqual(await office.people.enrolment(link), await office.people.enrolment(link));
+    assert.deepEqual(await office.users.enrolment(link), await office.users.enrolment(link));
     assert.match(
-      (await office.people.enrolment(link)).uri,
+      (await office.users.enrolment(link)).uri,
       /^otpauth:\/\/totp\/Cofre%20sandbox:bob\?secret=[A-Z2-7]{32}&issuer=Cofre%20sandbox&/,
     );
     await office.join(link);
-    await assert.rejects(office.people.enrolment(link), refusedWith("no_invitation"));
+    await assert.rejects(office.users.enrolment(link), refusedWith("no_invitation"));
     await assert.rejects(office.join(link), refusedWith("no_invitation"));
 
     const late = (
-      await office.people.invite(office.admin.signedIn, { name: "eve", role: "viewer", origin })
+      await office.users.invite(office.admin.signedIn, { name: "eve", role: "viewer", origin })
     ).invitation.reveal();
     office.clock.advance(24 * hour - 1);
-    await office.people.enrolment(late);
+    await office.users.enrolment(late);
     office.clock.advance(1);
-    await assert.rejects(office.people.enrolment(late), refusedWith("no_invitation"));
+    await assert.rejects(office.users.enrolment(late), refusedWith("no_invitation"));
     for (const odd of ["", "x", "x".repeat(43), "x".repeat(100_000)])
-      await assert.rejects(office.people.enrolment(odd), refusedWith("no_invitation"));
+      await assert.rejects(office.users.enrolment(odd), refusedWith("no_invitation"));
   });
 
   test("two who use one invitation at once: one is signed up, the other is refused", async () => {
     const office = await openOffice();
-    const { invitation } = await office.people.invite(office.admin.signedIn, {
+    const { invitation } = await office.users.invite(office.admin.signedIn, {
       name: "bob",
       role: "viewer",
       origin,
@@ -128,20 +128,20 @@ describe("signing up", () => {
 
   test("a wrong code signs nobody up", async () => {
     const office = newOffice();
-    const invitation = (await office.people.inviteFirstAdmin(false))?.reveal() ?? "";
+    const invitation = (await office.users.inviteFirstAdmin(false))?.reveal() ?? "";
     for (const code of ["000000", "", "12345", "1234567", "abcdef", "١٢٣٤٥٦"]) {
       await assert.rejects(
-        office.people.enrol({ invitation, password, code, origin }),
+        office.users.enrol({ invitation, password, code, origin }),
         refusedWith("code_refused"),
         code,
       );
     }
-    assert.equal((await office.people.list())[0]?.state, "invited");
+    assert.equal((await office.users.list())[0]?.state, "invited");
   });
 
   test("passwords that are refused", async () => {
     const office = newOffice();
-    const invitation = (await office.people.inviteFirstAdmin(false))?.reveal() ?? "";
+    const invitation = (await office.users.inviteFirstAdmin(false))?.reveal() ?? "";
     const bad = [
       "",
       "short",
@@ -166,7 +166,7 @@ describe("signing up", () => {
   test("names that are refused, and names that are taken", async () => {
     const office = await openOffice();
     const invite = (name: string) =>
-      office.people.invite(office.admin.signedIn, { name, role: "viewer", origin });
+      office.users.invite(office.admin.signedIn, { name, role: "viewer", origin });
     const bad = [
       "",
       "a",
@@ -201,7 +201,7 @@ describe("signing up", () => {
 describe("signing in", () => {
   test("with name, password and code, whatever the name's case and the password's composition", async () => {
     const office = newOffice();
-    const invitation = (await office.people.inviteFirstAdmin(false))?.reveal() ?? "";
+    const invitation = (await office.users.inviteFirstAdmin(false))?.reveal() ?? "";
     const admin = await office.join(invitation, "caf\u00e9 caf\u00e9 com leite");
     office.clock.advance(30 * second);
     const { session, signedIn } = await signIn(
@@ -209,10 +209,10 @@ describe("signing in", () => {
       { ...admin, name: "ADMIN" },
       { password: "cafe\u0301 cafe\u0301 com leite" },
     );
-    assert.equal(signedIn.person.name, "admin");
-    assert.equal(signedIn.person.lastSignedInAt, office.clock.now());
+    assert.equal(signedIn.user.name, "admin");
+    assert.equal(signedIn.user.lastSignedInAt, office.clock.now());
     assert.match(session.reveal(), /^[\w-]{43}$/);
-    assert.deepEqual(await office.people.resume(session.reveal()), signedIn);
+    assert.deepEqual(await office.users.resume(session.reveal()), signedIn);
     assert.notEqual(signedIn.csrf, admin.signedIn.csrf);
     assert.ok(!signedIn.csrf.includes(session.reveal()));
   });
@@ -221,8 +221,8 @@ describe("signing in", () => {
     const office = await openOffice();
     const bob = await hire(office, "bob", "viewer");
     const eve = await hire(office, "eve", "viewer");
-    await office.people.disable(office.admin.signedIn, eve.signedIn.person.id, origin);
-    await office.people.invite(office.admin.signedIn, { name: "new", role: "viewer", origin });
+    await office.users.disable(office.admin.signedIn, eve.signedIn.user.id, origin);
+    await office.users.invite(office.admin.signedIn, { name: "new", role: "viewer", origin });
     const tries = [
       { name: "nobody", password, code: "123456" },
       { name: "x".repeat(10_000), password, code: "123456" },
@@ -234,11 +234,11 @@ describe("signing in", () => {
     ];
     const before = (await actsOf(office)).length;
     for (const each of tries) {
-      await assert.rejects(office.people.signIn({ ...each, origin }), (error: Error) => {
+      await assert.rejects(office.users.signIn({ ...each, origin }), (error: Error) => {
         assert.deepEqual(
           { code: "", ...Object.fromEntries(Object.entries(error)) },
           {
-            name: "PeopleError",
+            name: "UserError",
             code: "sign_in_refused",
             waitMs: undefined,
           },
@@ -271,10 +271,10 @@ describe("signing in", () => {
 
   test("of many who come with one code at once, on two nodes, one is let in", async () => {
     const office = await openOffice();
-    const other = createPeople(office.options);
+    const other = createUsers(office.options);
     const code = codeAt(office.admin.secret, office.clock.now());
     const results = await Promise.allSettled(
-      [office.people, other, office.people, other].map((node) =>
+      [office.users, other, office.users, other].map((node) =>
         node.signIn({ name: "admin", password, code, origin }),
       ),
     );
@@ -283,7 +283,7 @@ describe("signing in", () => {
 
   test("ten wrong tries lock a name for half an hour, wrong passwords and wrong codes alike, and nothing tells", async () => {
     const office = await openOffice();
-    const { people, admin, clock } = office;
+    const { users, admin, clock } = office;
     for (let tries = 0; tries < 9; tries += 1) {
       await assert.rejects(
         signIn(
@@ -294,9 +294,9 @@ describe("signing in", () => {
         refusedWith("sign_in_refused"),
       );
     }
-    assert.equal((await people.list())[0]?.lockedUntil, undefined);
+    assert.equal((await users.list())[0]?.lockedUntil, undefined);
     await assert.rejects(signIn(office, admin, { code: "000000" }), refusedWith("sign_in_refused"));
-    assert.equal((await people.list())[0]?.lockedUntil, clock.now() + 30 * minute);
+    assert.equal((await users.list())[0]?.lockedUntil, clock.now() + 30 * minute);
     await assert.rejects(signIn(office, admin), refusedWith("sign_in_refused"), "locked");
     assert.deepEqual((await actsOf(office)).slice(-3), [
       "nobody sign_in refused wrong_code",
@@ -305,7 +305,7 @@ describe("signing in", () => {
     ]);
     // Another process with the same store.
     await assert.rejects(
-      createPeople(office.options).signIn({
+      createUsers(office.options).signIn({
         name: "admin",
         password,
         code: codeAt(admin.secret, clock.now()),
@@ -342,7 +342,7 @@ describe("signing in", () => {
     }
     await fail(10);
     await assert.rejects(signIn(office, bob), refusedWith("sign_in_refused"));
-    const view = await office.people.unlock(office.admin.signedIn, bob.signedIn.person.id, origin);
+    const view = await office.users.unlock(office.admin.signedIn, bob.signedIn.user.id, origin);
     assert.equal(view.lockedUntil, undefined);
     await signIn(office, bob);
   });
@@ -353,7 +353,7 @@ describe("signing in", () => {
       Array.from({ length: 14 }, () => signIn(office, office.admin, { code: "000000" })),
     );
     assert.ok(results.every(({ status }) => status === "rejected"));
-    assert.equal((await office.people.list())[0]?.lockedUntil, office.clock.now() + 30 * minute);
+    assert.equal((await office.users.list())[0]?.lockedUntil, office.clock.now() + 30 * minute);
     const acts = await actsOf(office);
     assert.equal(acts.filter((line) => line === "nobody sign_in refused wrong_code").length, 10);
     assert.equal(acts.filter((line) => line === "nobody sign_in refused locked").length, 4);
@@ -366,10 +366,7 @@ describe("signing in", () => {
     await signIn(office, bob);
     office.clock.advance(90 * day);
     await assert.rejects(signIn(office, bob), refusedWith("sign_in_refused"));
-    assert.equal(
-      (await office.people.list()).find(({ name }) => name === "bob")?.state,
-      "disabled",
-    );
+    assert.equal((await office.users.list()).find(({ name }) => name === "bob")?.state, "disabled");
     assert.deepEqual((await actsOf(office)).slice(-2), [
       "nobody sign_in refused forgotten",
       "server disable done forgotten",
@@ -385,10 +382,10 @@ describe("signing in", () => {
     const office = newOffice({
       passwords: { ...passwords, hash: async (given) => `old ${given}` },
     });
-    const admin = await office.join((await office.people.inviteFirstAdmin(false))?.reveal() ?? "");
+    const admin = await office.join((await office.users.inviteFirstAdmin(false))?.reveal() ?? "");
     office.clock.advance(30 * second);
-    const renewing = createPeople({ ...office.options, passwords });
-    const kept = async () => (await office.options.store.personByName("admin"))?.passwords;
+    const renewing = createUsers({ ...office.options, passwords });
+    const kept = async () => (await office.options.store.userByName("admin"))?.passwords;
     await assert.rejects(
       renewing.signIn({ name: "admin", password: "not the password", code: "000000", origin }),
     );
@@ -406,7 +403,7 @@ describe("signing in", () => {
 describe("tries that are wrong", () => {
   const wrong = (office: Office, who: Joined, from: string, marks: readonly string[] = []) =>
     assert.rejects(
-      office.people.signIn({
+      office.users.signIn({
         name: who.name,
         password: "not the password",
         code: "000000",
@@ -417,7 +414,7 @@ describe("tries that are wrong", () => {
     );
   const network = (number: number) => `198.51.100.${number}`;
   const right = (office: Office, { name, secret }: Joined, mark: string, from = origin) =>
-    office.people.signIn({
+    office.users.signIn({
       name,
       password,
       code: codeAt(secret, office.clock.now()),
@@ -427,27 +424,27 @@ describe("tries that are wrong", () => {
 
   test("of strangers lock nobody out of a browser that they have signed in with, and signing in there opens nothing for strangers", async () => {
     const office = await openOffice();
-    const { admin, clock, people } = office;
+    const { admin, clock, users } = office;
     for (let tries = 0; tries < 10; tries += 1) await wrong(office, admin, network(tries));
     const lockedUntil = clock.now() + 30 * minute;
-    assert.equal((await people.list())[0]?.lockedUntil, lockedUntil);
+    assert.equal((await users.list())[0]?.lockedUntil, lockedUntil);
     const code = codeAt(admin.secret, clock.now());
     await assert.rejects(
-      people.signIn({ name: "admin", password, code, origin }),
+      users.signIn({ name: "admin", password, code, origin }),
       refusedWith("sign_in_refused"),
       "control: locked",
     );
     const again = await right(office, admin, admin.mark, "203.0.113.9");
-    assert.equal((await people.list())[0]?.lockedUntil, lockedUntil);
+    assert.equal((await users.list())[0]?.lockedUntil, lockedUntil);
     clock.advance(30 * second);
     const next = codeAt(admin.secret, clock.now());
     await assert.rejects(
-      people.signIn({ name: "admin", password, code: next, origin }),
+      users.signIn({ name: "admin", password, code: next, origin }),
       refusedWith("sign_in_refused"),
       "still locked",
     );
     // On another node, which has only the device cookie and the store.
-    await createPeople(office.options).signIn({
+    await createUsers(office.options).signIn({
       name: "admin",
       password,
       code: next,
@@ -471,7 +468,7 @@ describe("tries that are wrong", () => {
       (await actsOf(office)).at(-1),
       "nobody sign_in refused wrong_password, known browser",
     );
-    assert.equal((await office.options.store.personByName("bob"))?.failures, 0);
+    assert.equal((await office.options.store.userByName("bob"))?.failures, 0);
     await right(office, bob, "");
     for (let tries = 0; tries < 10; tries += 1)
       await wrong(office, bob, network(tries), [bob.mark]);
@@ -490,17 +487,15 @@ describe("tries that are wrong", () => {
     const office = await openOffice();
     const { admin, clock } = office;
     const bob = await hire(office, "bob", "viewer");
-    const [person = "", browser = "", issued = "", mac = ""] = admin.mark.split(".");
+    const [user = "", browser = "", issued = "", mac = ""] = admin.mark.split(".");
     const others = [
       "",
       "x".repeat(500),
       bob.mark,
-      [person, browser, issued, bob.mark.split(".")[3]].join("."),
-      [person, browser, String(Number(issued) + 1), mac].join("."),
-      [person, `${browser.slice(0, -1)}${browser.endsWith("0") ? "1" : "0"}`, issued, mac].join(
-        ".",
-      ),
-      [bob.signedIn.person.id, browser, issued, mac].join("."),
+      [user, browser, issued, bob.mark.split(".")[3]].join("."),
+      [user, browser, String(Number(issued) + 1), mac].join("."),
+      [user, `${browser.slice(0, -1)}${browser.endsWith("0") ? "1" : "0"}`, issued, mac].join("."),
+      [bob.signedIn.user.id, browser, issued, mac].join("."),
       `${admin.mark}0`,
       admin.mark.toUpperCase(),
     ];
@@ -534,9 +529,9 @@ describe("tries that are wrong", () => {
   test("make no known browser of one whose person was invited again or disabled", async () => {
     const office = await openOffice();
     const bob = await hire(office, "bob", "viewer");
-    const { invitation } = await office.people.inviteAgain(
+    const { invitation } = await office.users.inviteAgain(
       office.admin.signedIn,
-      bob.signedIn.person.id,
+      bob.signedIn.user.id,
       origin,
     );
     await wrong(office, bob, network(1), [bob.mark]);
@@ -544,7 +539,7 @@ describe("tries that are wrong", () => {
     const anew = await office.join(invitation.reveal(), "another horse battery staple");
     await wrong(office, bob, network(1), [bob.mark]);
     assert.equal((await actsOf(office)).at(-1), "nobody sign_in refused wrong_password");
-    await office.people.disable(office.admin.signedIn, bob.signedIn.person.id, origin);
+    await office.users.disable(office.admin.signedIn, bob.signedIn.user.id, origin);
     await wrong(office, bob, network(1), [anew.mark]);
     assert.equal((await actsOf(office)).at(-1), "nobody sign_in refused disabled");
   });
@@ -553,7 +548,7 @@ describe("tries that are wrong", () => {
     let hashed = 0;
     const office = await openOffice();
     const { store, passwords } = office.options;
-    const counting = createPeople({
+    const counting = createUsers({
       ...office.options,
       store,
       passwords: {
@@ -567,19 +562,19 @@ describe("tries that are wrong", () => {
         .catch((error: unknown) => error);
     for (let tries = 0; tries < 20; tries += 1)
       assert.equal(
-        ((await from(`nobody-${tries}`, network(1))) as PeopleError).code,
+        ((await from(`nobody-${tries}`, network(1))) as UserError).code,
         "sign_in_refused",
       );
     const before = (await actsOf(office)).length;
     for (const name of ["admin", "nobody", "x".repeat(10_000)]) {
-      const error = (await from(name, network(1))) as PeopleError;
+      const error = (await from(name, network(1))) as UserError;
       assert.deepEqual([error.code, error.waitMs], ["rate_limited", 30 * second]);
     }
     for (let tries = 0; tries < 500; tries += 1) await from("nobody", network(1));
     assert.equal(hashed, 20);
     assert.deepEqual((await actsOf(office)).slice(before), ["nobody sign_in refused rate_limited"]);
     assert.equal(
-      ((await from("nobody", network(2))) as PeopleError).code,
+      ((await from("nobody", network(2))) as UserError).code,
       "sign_in_refused",
       "others are not held back",
     );
@@ -596,12 +591,12 @@ describe("tries that are wrong", () => {
     let failure: Error | undefined;
     const store = {
       ...storeOf(office),
-      commit: (change: PeopleChange) =>
+      commit: (change: UserChange) =>
         failure === undefined ? office.options.store.commit(change) : Promise.reject(failure),
     };
-    const people = createPeople({ ...office.options, store });
+    const users = createUsers({ ...office.options, store });
     const from = (): Promise<unknown> =>
-      people
+      users
         .signIn({
           name: "nobody",
           password: "not the password",
@@ -612,7 +607,7 @@ describe("tries that are wrong", () => {
     for (let tries = 0; tries < 20; tries += 1) await from();
     failure = new StoreError("unavailable");
     for (let tries = 0; tries < 3; tries += 1)
-      assert.equal(((await from()) as PeopleError).code, "rate_limited");
+      assert.equal(((await from()) as UserError).code, "rate_limited");
     failure = undefined;
     await from();
     assert.equal(
@@ -630,10 +625,10 @@ describe("tries that are wrong", () => {
 
   test("from ever new addresses write no more than so much, and do not reach whoever is known", async () => {
     const office = await openOffice();
-    const { people, admin, clock } = office;
+    const { users, admin, clock } = office;
     const before = (await actsOf(office)).length;
     for (let tries = 0; tries < 3_000; tries += 1) {
-      await people
+      await users
         .signIn({
           name: "nobody",
           password: "not the password",
@@ -660,18 +655,18 @@ describe("tries that are wrong", () => {
     const office = await openOffice();
     let isBusy = true;
     const { passwords } = office.options;
-    const people = createPeople({
+    const users = createUsers({
       ...office.options,
       passwords: {
         ...passwords,
         matches: async (...given) => {
-          if (isBusy) throw new PeopleError("busy");
+          if (isBusy) throw new UserError("busy");
           return passwords.matches(...given);
         },
       },
     });
     const attempt = (marks: readonly string[]) =>
-      people.signIn({
+      users.signIn({
         name: "admin",
         password,
         code: codeAt(office.admin.secret, office.clock.now()),
@@ -690,37 +685,37 @@ describe("tries that are wrong", () => {
 
 describe("sessions", () => {
   test("end after 15 minutes without a request, and after 12 hours whatever is asked", async () => {
-    const { people, admin, clock } = await openOffice();
+    const { users, admin, clock } = await openOffice();
     const { session } = admin;
     clock.advance(15 * minute - 30 * second - 1);
-    assert.equal((await people.resume(session)).idleUntil, clock.now() + 15 * minute);
+    assert.equal((await users.resume(session)).idleUntil, clock.now() + 15 * minute);
     for (
       let asked = 0;
       asked < 200 && clock.now() + 14 * minute < admin.signedIn.endsAt;
       asked += 1
     ) {
       clock.advance(14 * minute);
-      await people.resume(session);
+      await users.resume(session);
     }
     clock.advance(admin.signedIn.endsAt - clock.now() - 1);
-    assert.equal((await people.resume(session)).idleUntil, admin.signedIn.endsAt);
+    assert.equal((await users.resume(session)).idleUntil, admin.signedIn.endsAt);
     clock.advance(1);
-    await assert.rejects(people.resume(session), refusedWith("not_signed_in"));
+    await assert.rejects(users.resume(session), refusedWith("not_signed_in"));
   });
 
   test("idle ones are over", async () => {
-    const { people, admin, clock } = await openOffice();
+    const { users, admin, clock } = await openOffice();
     clock.advance(14 * minute + 30 * second);
-    await assert.rejects(people.resume(admin.session), refusedWith("not_signed_in"));
+    await assert.rejects(users.resume(admin.session), refusedWith("not_signed_in"));
   });
 
   test("a last use is written once a minute", async () => {
-    const { people, admin, clock, options } = await openOffice();
+    const { users, admin, clock, options } = await openOffice();
     const digest = sha256Hex(admin.session);
     const written = new Set<Instant | undefined>();
     for (let asked = 0; asked < 120; asked += 1) {
       clock.advance(1 * second);
-      await people.resume(admin.session);
+      await users.resume(admin.session);
       written.add((await options.store.session(digest))?.session.lastUsedAt);
     }
     // At its start, after 30 seconds, and once more.
@@ -732,29 +727,29 @@ describe("sessions", () => {
     const { admin, clock, options } = office;
     let failure: Error = new StoreError("unavailable");
     const store = { ...storeOf(office), useSession: () => Promise.reject(failure) };
-    const people = createPeople({ ...options, store });
-    const idleUntil = (await people.resume(admin.session)).idleUntil;
+    const users = createUsers({ ...options, store });
+    const idleUntil = (await users.resume(admin.session)).idleUntil;
     clock.advance(10 * minute);
-    assert.equal((await people.resume(admin.session)).idleUntil, idleUntil);
+    assert.equal((await users.resume(admin.session)).idleUntil, idleUntil);
     failure = new TypeError("a fault");
-    await assert.rejects(people.resume(admin.session), TypeError);
+    await assert.rejects(users.resume(admin.session), TypeError);
     clock.advance(5 * minute);
-    await assert.rejects(people.resume(admin.session), refusedWith("not_signed_in"));
+    await assert.rejects(users.resume(admin.session), refusedWith("not_signed_in"));
   });
 
   test("signing out ends one, and is no error twice", async () => {
     const office = await openOffice();
     const { session } = await signIn(office, office.admin);
-    await office.people.signOut(session.reveal(), origin);
-    await office.people.signOut(session.reveal(), origin);
-    await office.people.signOut("x", origin);
-    await assert.rejects(office.people.resume(session.reveal()), refusedWith("not_signed_in"));
-    await office.people.resume(office.admin.session);
+    await office.users.signOut(session.reveal(), origin);
+    await office.users.signOut(session.reveal(), origin);
+    await office.users.signOut("x", origin);
+    await assert.rejects(office.users.resume(session.reveal()), refusedWith("not_signed_in"));
+    await office.users.resume(office.admin.session);
     assert.equal((await actsOf(office)).filter((line) => line.includes("sign_out")).length, 1);
   });
 
   test("another's secret, an altered one and no secret at all are none", async () => {
-    const { people, admin } = await openOffice();
+    const { users, admin } = await openOffice();
     const altered = `${admin.session.slice(0, -1)}${admin.session.endsWith("A") ? "E" : "A"}`;
     for (const odd of [
       "",
@@ -763,18 +758,18 @@ describe("sessions", () => {
       `${admin.session}=`,
       "x".repeat(1_000_000),
     ]) {
-      await assert.rejects(people.resume(odd), refusedWith("not_signed_in"));
+      await assert.rejects(users.resume(odd), refusedWith("not_signed_in"));
     }
   });
 
   test("a role that changes, and a person who is disabled, are so at the next request on every node", async () => {
     const office = await openOffice();
-    const other = createPeople(office.options);
+    const other = createUsers(office.options);
     const bob = await hire(office, "bob", "viewer");
-    assert.equal((await other.resume(bob.session)).person.role, "viewer");
-    await office.people.setRole(office.admin.signedIn, bob.signedIn.person.id, "operator", origin);
-    assert.equal((await other.resume(bob.session)).person.role, "operator");
-    await office.people.disable(office.admin.signedIn, bob.signedIn.person.id, origin);
+    assert.equal((await other.resume(bob.session)).user.role, "viewer");
+    await office.users.setRole(office.admin.signedIn, bob.signedIn.user.id, "operator", origin);
+    assert.equal((await other.resume(bob.session)).user.role, "operator");
+    await office.users.disable(office.admin.signedIn, bob.signedIn.user.id, origin);
     await assert.rejects(other.resume(bob.session), refusedWith("not_signed_in"));
     assert.deepEqual((await actsOf(office)).slice(-2), [
       "person set_role done viewer to operator",
@@ -786,11 +781,11 @@ describe("sessions", () => {
 describe("passwords", () => {
   test("of one's own are changed with the one before and a code; other sessions end", async () => {
     const office = await openOffice();
-    const { people, admin, clock } = office;
+    const { users, admin, clock } = office;
     const { session } = await signIn(office, admin);
     clock.advance(30 * second);
     const change = (over: object) =>
-      people.changePassword({
+      users.changePassword({
         session: session.reveal(),
         password,
         code: codeAt(admin.secret, clock.now()),
@@ -808,8 +803,8 @@ describe("passwords", () => {
       refusedWith("sign_in_refused"),
     );
     await change({});
-    await people.resume(session.reveal());
-    await assert.rejects(people.resume(admin.session), refusedWith("not_signed_in"));
+    await users.resume(session.reveal());
+    await assert.rejects(users.resume(admin.session), refusedWith("not_signed_in"));
     clock.advance(30 * second);
     await assert.rejects(signIn(office, admin), refusedWith("sign_in_refused"));
     await signIn(office, admin, { password: "a wholly new password" });
@@ -817,14 +812,14 @@ describe("passwords", () => {
 
   test("none of the last four comes back, the one before them does", async () => {
     const office = await openOffice();
-    const { people, admin, clock } = office;
+    const { users, admin, clock } = office;
     const passwords = [
       password,
       ...Array.from({ length: 4 }, (_, number) => `password number ${number}`),
     ];
     const change = (from: string, to: string) => {
       clock.advance(30 * second);
-      return people.changePassword({
+      return users.changePassword({
         session: admin.session,
         password: from,
         code: codeAt(admin.secret, clock.now()),
@@ -844,9 +839,9 @@ describe("passwords", () => {
 
   test("are guessed no faster through a session: wrong ones count, and lock", async () => {
     const office = await openOffice();
-    const { people, admin, clock } = office;
+    const { users, admin, clock } = office;
     const change = (given: string) =>
-      people.changePassword({
+      users.changePassword({
         session: admin.session,
         password: given,
         code: codeAt(admin.secret, clock.now()),
@@ -856,14 +851,14 @@ describe("passwords", () => {
     for (let tries = 0; tries < 10; tries += 1)
       await assert.rejects(change("not the password"), refusedWith("sign_in_refused"));
     await assert.rejects(change(password), refusedWith("sign_in_refused"));
-    await people.resume(admin.session);
+    await users.resume(admin.session);
   });
 
   test("are guessed through a session without writing, or hashing, without end", async () => {
     const office = await openOffice();
     const bob = await hire(office, "bob", "viewer");
     const change = (newPassword: string) =>
-      office.people.changePassword({
+      office.users.changePassword({
         session: bob.session,
         password: "not the password",
         code: "000000",
@@ -886,22 +881,19 @@ describe("passwords", () => {
 describe("who may be where", () => {
   test("the last active admin stays one: not disabled, not less, not invited again", async () => {
     const office = await openOffice();
-    const { people, admin } = office;
-    const own = admin.signedIn.person.id;
-    await assert.rejects(people.disable(admin.signedIn, own, origin), refusedWith("last_admin"));
+    const { users, admin } = office;
+    const own = admin.signedIn.user.id;
+    await assert.rejects(users.disable(admin.signedIn, own, origin), refusedWith("last_admin"));
     await assert.rejects(
-      people.setRole(admin.signedIn, own, "operator", origin),
+      users.setRole(admin.signedIn, own, "operator", origin),
       refusedWith("last_admin"),
     );
-    await assert.rejects(
-      people.inviteAgain(admin.signedIn, own, origin),
-      refusedWith("last_admin"),
-    );
+    await assert.rejects(users.inviteAgain(admin.signedIn, own, origin), refusedWith("last_admin"));
     const bob = await hire(office, "bob", "admin");
-    await people.disable(admin.signedIn, own, origin);
-    await assert.rejects(people.resume(admin.session), refusedWith("not_signed_in"), "of oneself");
+    await users.disable(admin.signedIn, own, origin);
+    await assert.rejects(users.resume(admin.session), refusedWith("not_signed_in"), "of oneself");
     await assert.rejects(
-      people.disable(bob.signedIn, bob.signedIn.person.id, origin),
+      users.disable(bob.signedIn, bob.signedIn.user.id, origin),
       refusedWith("last_admin"),
     );
   });
@@ -909,25 +901,25 @@ describe("who may be where", () => {
   test("two admins who disable each other at once: one is left", async () => {
     const office = await openOffice();
     const bob = await hire(office, "bob", "admin");
-    const other = createPeople(office.options);
+    const other = createUsers(office.options);
     const results = await Promise.allSettled([
-      office.people.disable(office.admin.signedIn, bob.signedIn.person.id, origin),
-      other.disable(bob.signedIn, office.admin.signedIn.person.id, origin),
+      office.users.disable(office.admin.signedIn, bob.signedIn.user.id, origin),
+      other.disable(bob.signedIn, office.admin.signedIn.user.id, origin),
     ]);
     assert.equal(results.filter(({ status }) => status === "fulfilled").length, 1);
-    assert.equal((await office.people.list()).filter(({ state }) => state === "active").length, 1);
+    assert.equal((await office.users.list()).filter(({ state }) => state === "active").length, 1);
   });
 
   test("whoever was an admin when the request came, and is none now, changes nobody", async () => {
     const office = await openOffice();
     const bob = await hire(office, "bob", "admin");
-    await office.people.setRole(office.admin.signedIn, bob.signedIn.person.id, "operator", origin);
+    await office.users.setRole(office.admin.signedIn, bob.signedIn.user.id, "operator", origin);
     await assert.rejects(
-      office.people.disable(bob.signedIn, office.admin.signedIn.person.id, origin),
+      office.users.disable(bob.signedIn, office.admin.signedIn.user.id, origin),
       refusedWith("not_signed_in"),
     );
     await assert.rejects(
-      office.people.invite(bob.signedIn, { name: "eve", role: "admin", origin }),
+      office.users.invite(bob.signedIn, { name: "eve", role: "admin", origin }),
       refusedWith("not_signed_in"),
     );
   });
@@ -935,25 +927,25 @@ describe("who may be where", () => {
   test("a disabled person comes back through a new link", async () => {
     const office = await openOffice();
     const bob = await hire(office, "bob", "operator");
-    await office.people.disable(office.admin.signedIn, bob.signedIn.person.id, origin);
-    const { person, invitation } = await office.people.inviteAgain(
+    await office.users.disable(office.admin.signedIn, bob.signedIn.user.id, origin);
+    const { user, invitation } = await office.users.inviteAgain(
       office.admin.signedIn,
-      bob.signedIn.person.id,
+      bob.signedIn.user.id,
       origin,
     );
-    assert.equal(person.state, "invited");
+    assert.equal(user.state, "invited");
     const back = await office.join(invitation.reveal(), "another horse battery staple");
-    assert.equal(back.signedIn.person.role, "operator");
+    assert.equal(back.signedIn.user.role, "operator");
     assert.notDeepEqual(back.secret, bob.secret);
     await assert.rejects(signIn(office, bob), refusedWith("sign_in_refused"));
   });
 
   test("nobody is somebody else", async () => {
-    const { people, admin } = await openOffice();
+    const { users, admin } = await openOffice();
     for (const id of ["0000000000000000", "", "x".repeat(10_000)]) {
       await assert.rejects(
-        people.disable(admin.signedIn, id as PersonId, origin),
-        refusedWith("no_such_person"),
+        users.disable(admin.signedIn, id as UserId, origin),
+        refusedWith("no_such_user"),
       );
     }
   });
@@ -962,30 +954,30 @@ describe("who may be where", () => {
 describe("the audit log", () => {
   test("what cannot be written down does not happen", async () => {
     let fault: "unavailable" | "commit_unknown" | undefined;
-    const office = await openOffice({ store: createMemoryPeople({ commitFault: () => fault }) });
+    const office = await openOffice({ store: createMemoryUsers({ commitFault: () => fault }) });
     const bob = await hire(office, "bob", "viewer");
     const whole = async () => [
-      await office.options.store.people(),
+      await office.options.store.users(),
       await office.options.store.auditHead(),
     ];
     const before = await whole();
     fault = "unavailable";
-    const { people, admin } = office;
+    const { users, admin } = office;
     const unwritten = { name: "ServiceError", code: "store_unavailable" };
     await assert.rejects(signIn(office, admin), unwritten);
     await assert.rejects(signIn(office, admin, { code: "000000" }), unwritten);
     await assert.rejects(
-      people.invite(admin.signedIn, { name: "eve", role: "viewer", origin }),
+      users.invite(admin.signedIn, { name: "eve", role: "viewer", origin }),
       unwritten,
     );
     await assert.rejects(
-      people.setRole(admin.signedIn, bob.signedIn.person.id, "admin", origin),
+      users.setRole(admin.signedIn, bob.signedIn.user.id, "admin", origin),
       unwritten,
     );
-    await assert.rejects(people.disable(admin.signedIn, bob.signedIn.person.id, origin), unwritten);
-    await assert.rejects(people.signOut(admin.session, origin), unwritten);
+    await assert.rejects(users.disable(admin.signedIn, bob.signedIn.user.id, origin), unwritten);
+    await assert.rejects(users.signOut(admin.session, origin), unwritten);
     await assert.rejects(
-      people.record({
+      users.record({
         actor: { kind: "server" },
         origin,
         act: "refund",
@@ -997,14 +989,14 @@ describe("the audit log", () => {
       unwritten,
     );
     assert.deepEqual(await whole(), before);
-    await people.resume(admin.session);
+    await users.resume(admin.session);
     fault = "commit_unknown";
     await assert.rejects(signIn(office, admin), { name: "ServiceError", code: "internal_failure" });
   });
 
-  test("no change of people comes without an act", async () => {
-    const changes: PeopleChange[] = [];
-    const store = createMemoryPeople({
+  test("no change of a user comes without an act", async () => {
+    const changes: UserChange[] = [];
+    const store = createMemoryUsers({
       commitFault: (change) => {
         changes.push(change);
         return undefined;
@@ -1012,13 +1004,13 @@ describe("the audit log", () => {
     });
     const office = await openOffice({ store });
     const bob = await hire(office, "bob", "viewer");
-    await office.people.disable(office.admin.signedIn, bob.signedIn.person.id, origin);
+    await office.users.disable(office.admin.signedIn, bob.signedIn.user.id, origin);
     assert.ok(changes.length >= 5, "control");
     for (const { acts } of changes) assert.ok(acts.length > 0);
   });
 
   test("an act is kept as it was, but for what looks like a card number", async () => {
-    const { people } = await openOffice();
+    const { users } = await openOffice();
     const act = {
       actor: { kind: "server" },
       origin,
@@ -1028,22 +1020,22 @@ describe("the audit log", () => {
       of: 7,
       detail: `card 4111 1111 1111 1111 ${"x".repeat(600)}`,
     } as const;
-    const number = await people.record(act);
-    const [entry] = await people.audit(number + 1, 1);
+    const number = await users.record(act);
+    const [entry] = await users.audit(number + 1, 1);
     assert.equal(entry?.number, number);
     assert.equal(entry?.target, act.target, "an id is no card number");
     assert.equal(entry?.detail?.length, 500);
     assert.ok(entry?.detail?.startsWith("card 4111 11xx xxxx 1111 x"));
     assert.equal(entry?.of, 7);
-    assert.equal(await people.record({ ...act, result: "done", of: number }), number + 1);
+    assert.equal(await users.record({ ...act, result: "done", of: number }), number + 1);
   });
 
   test("pages are as long as asked, and never endless", async () => {
-    const { people } = await openOffice();
-    assert.equal((await people.audit(undefined, 1)).length, 1);
-    assert.equal((await people.audit(undefined, -1)).length, 0);
-    assert.equal((await people.audit(undefined, Number.NaN)).length, 0);
-    const { entries, firstBad, head } = await people.verifyAudit();
+    const { users } = await openOffice();
+    assert.equal((await users.audit(undefined, 1)).length, 1);
+    assert.equal((await users.audit(undefined, -1)).length, 0);
+    assert.equal((await users.audit(undefined, Number.NaN)).length, 0);
+    const { entries, firstBad, head } = await users.verifyAudit();
     assert.deepEqual([entries, firstBad, head.number], [2, undefined, 2]);
   });
 });

@@ -12,16 +12,16 @@ import type { Sealing } from "../vault/sealed-secret.ts";
 import { entryOf } from "../user/audit-chain.ts";
 import { verifyAuditLog } from "../user/audit-log.ts";
 import type { Act, Actor, AuditEntry } from "../user/audit.ts";
-import { browserOfMark, markText, personOfMark } from "./known-browser.ts";
-import { type Begun, type Enrolment, type People, PeopleError, type SignedIn } from "./users.ts";
+import { browserOfMark, markText, userOfMark } from "./known-browser.ts";
+import { type Begun, type Enrolment, type Users, UserError, type SignedIn } from "./users.ts";
 import {
   nameKeyOf,
-  type PeopleChange,
-  type PeopleStore,
-  type PersonRecord,
+  type UserChange,
+  type UserStore,
+  type UserRecord,
   type SessionRecord,
 } from "../user/user-store.ts";
-import { forgottenMs, mayDo, type PersonId, type PersonView, type Role } from "../user/user.ts";
+import { forgottenMs, mayDo, type UserId, type UserView, type Role } from "../user/user.ts";
 import { holdsName, normalizedPassword, type Passwords } from "./password.ts";
 import { SignInLimits } from "./sign-in-limits.ts";
 import { base32Of, stepOfCode, totpSecretLength, totpUri } from "./totp.ts";
@@ -54,8 +54,8 @@ const longestAuditPage = 1_000;
 const nameForm = /^[A-Za-z0-9][A-Za-z0-9._@+-]{2,63}$/;
 const secretForm = /^[A-Za-z0-9_-]{43}$/;
 
-export interface PeopleOptions {
-  readonly store: PeopleStore;
+export interface UserOptions {
+  readonly store: UserStore;
   readonly clock: Clock;
   /** Draws secrets: never a seeded generator. */
   readonly random: Random;
@@ -71,8 +71,8 @@ export interface PeopleOptions {
   readonly maskCards: (text: string) => string;
 }
 
-export function createPeople(options: PeopleOptions): People {
-  return new StoredPeople(options);
+export function createUsers(options: UserOptions): Users {
+  return new StoredUsers(options);
 }
 
 /**
@@ -80,22 +80,22 @@ export function createPeople(options: PeopleOptions): People {
  * committed too, and its `answer` throws.
  */
 interface Decision<T> {
-  readonly change: Omit<PeopleChange, "at">;
+  readonly change: Omit<UserChange, "at">;
   readonly answer: () => T;
 }
 
-class StoredPeople implements People {
-  readonly #options: PeopleOptions;
+class StoredUsers implements Users {
+  readonly #options: UserOptions;
   readonly #limits: SignInLimits;
   /** Attempts since the last entry about them, and the time of that entry. */
   #heldBack = { tries: 0, writtenAt: Number.NEGATIVE_INFINITY };
 
-  constructor(options: PeopleOptions) {
+  constructor(options: UserOptions) {
     this.#options = options;
     this.#limits = new SignInLimits(options.clock);
   }
 
-  async signIn({ marks = [], ...given }: Parameters<People["signIn"]>[0]): Promise<Begun> {
+  async signIn({ marks = [], ...given }: Parameters<Users["signIn"]>[0]): Promise<Begun> {
     const browser = await this.#knownBrowser(given.name, marks);
     return this.#trying(given.origin, browser, (isKnown) =>
       this.#signIn(given, isKnown ? browser : undefined),
@@ -103,31 +103,31 @@ class StoredPeople implements People {
   }
 
   async #signIn(
-    { name, password, code, origin }: Omit<Parameters<People["signIn"]>[0], "marks">,
+    { name, password, code, origin }: Omit<Parameters<Users["signIn"]>[0], "marks">,
     browser: string | undefined,
   ): Promise<Begun> {
     const given = normalizedPassword(password);
     const find = () => this.#named(name);
     const checked = await this.#checkPassword(given, await find());
     return this.#decide<Begun>(async (at) => {
-      const person = await find();
-      const tried = { person, at, origin, act: "sign_in", isKnown: browser !== undefined };
-      if (person === undefined) return refused(tried, "unknown_name");
-      const verdict = await this.#judge(person, checked, code, at, tried.isKnown);
+      const user = await find();
+      const tried = { user, at, origin, act: "sign_in", isKnown: browser !== undefined };
+      if (user === undefined) return refused(tried, "unknown_name");
+      const verdict = await this.#judge(user, checked, code, at, tried.isKnown);
       if (typeof verdict === "string") return refused(tried, verdict);
       const renewed =
         checked.renewed === undefined
-          ? person.passwords
-          : [checked.renewed, ...person.passwords.slice(1)];
+          ? user.passwords
+          : [checked.renewed, ...user.passwords.slice(1)];
       // The lock of the name remains.
-      const right = isLocked(person, at) ? { totpStep: verdict } : rightTry(verdict);
-      const next = nextOf(person, { ...right, passwords: renewed, lastSignedInAt: at });
+      const right = isLocked(user, at) ? { totpStep: verdict } : rightTry(verdict);
+      const next = nextOf(user, { ...right, passwords: renewed, lastSignedInAt: at });
       const detail = tried.isKnown ? undefined : newBrowser;
       return this.#beginSession(
-        person,
+        user,
         next,
         at,
-        [actOf(actorOf(person), origin, "sign_in", person.id, detail)],
+        [actOf(actorOf(user), origin, "sign_in", user.id, detail)],
         browser,
       );
     });
@@ -137,7 +137,7 @@ class StoredPeople implements People {
     const { store, clock } = this.#options;
     const at = clock.now();
     const found = await this.#session(session, at);
-    if (found === undefined) throw new PeopleError("not_signed_in");
+    if (found === undefined) throw new UserError("not_signed_in");
     let { lastUsedAt } = found.session;
     if (isAct && at - lastUsedAt >= useMs) {
       // A session whose use cannot be recorded may continue until its idle time is over.
@@ -148,27 +148,27 @@ class StoredPeople implements People {
         if (!(error instanceof StoreError)) throw error;
       }
     }
-    return signedInOf(session, { ...found.session, lastUsedAt }, found.person);
+    return signedInOf(session, { ...found.session, lastUsedAt }, found.user);
   }
 
   async signOut(session: string, origin: string): Promise<void> {
     const found = await this.#session(session, this.#options.clock.now());
     if (found === undefined) return;
     await this.#commit(this.#options.clock.now(), {
-      acts: [actOf(actorOf(found.person), origin, "sign_out", found.person.id)],
+      acts: [actOf(actorOf(found.user), origin, "sign_out", found.user.id)],
       ends: { digest: found.session.digest },
     });
   }
 
   async enrolment(invitation: string): Promise<Enrolment> {
-    const person = await this.#invited(invitation, this.#options.clock.now());
-    const secret = await this.#totpSecret(person);
+    const user = await this.#invited(invitation, this.#options.clock.now());
+    const secret = await this.#totpSecret(user);
     try {
       return {
-        name: person.name,
-        role: person.role,
+        name: user.name,
+        role: user.role,
         secret: base32Of(secret),
-        uri: totpUri(secret, `Cofre ${this.#options.environment}`, person.name),
+        uri: totpUri(secret, `Cofre ${this.#options.environment}`, user.name),
       };
     } finally {
       secret.fill(0);
@@ -180,36 +180,36 @@ class StoredPeople implements People {
     password,
     code,
     origin,
-  }: Parameters<People["enrol"]>[0]): Promise<Begun> {
+  }: Parameters<Users["enrol"]>[0]): Promise<Begun> {
     const { passwords, clock } = this.#options;
     const invited = await this.#invited(invitation, clock.now());
     if ((await this.#codeStep(invited, code, clock.now())) === undefined)
-      throw new PeopleError("code_refused");
+      throw new UserError("code_refused");
     const given = await this.#newPassword(invited, password);
     const hash = await passwords.hash(given);
     return this.#decide<Begun>(async (at) => {
-      const person = await this.#invited(invitation, at);
-      const step = await this.#codeStep(person, code, at);
-      if (step === undefined) throw new PeopleError("code_refused");
-      const next = nextOf(person, {
+      const user = await this.#invited(invitation, at);
+      const step = await this.#codeStep(user, code, at);
+      if (step === undefined) throw new UserError("code_refused");
+      const next = nextOf(user, {
         ...rightTry(step),
         state: "active",
-        passwords: [hash, ...person.passwords].slice(0, passwordsKept),
+        passwords: [hash, ...user.passwords].slice(0, passwordsKept),
         invitation: undefined,
         lastSignedInAt: at,
       });
-      return this.#beginSession(person, next, at, [
-        actOf(actorOf(person), origin, "enrol", person.id, `role ${person.role}`),
+      return this.#beginSession(user, next, at, [
+        actOf(actorOf(user), origin, "enrol", user.id, `role ${user.role}`),
       ]);
     });
   }
 
-  async changePassword(given: Parameters<People["changePassword"]>[0]): Promise<void> {
+  async changePassword(given: Parameters<Users["changePassword"]>[0]): Promise<void> {
     const owner = await this.#session(given.session, this.#options.clock.now());
-    if (owner === undefined) throw new PeopleError("not_signed_in");
+    if (owner === undefined) throw new UserError("not_signed_in");
     const next = normalizedPassword(given.newPassword);
-    if (next === undefined || isGuessable(next) || holdsName(next, owner.person.name))
-      throw new PeopleError("password_refused");
+    if (next === undefined || isGuessable(next) || holdsName(next, owner.user.name))
+      throw new UserError("password_refused");
     // Limited like a known browser's attempts; failures also count for the name.
     await this.#trying(given.origin, `session ${owner.session.digest}`, () =>
       this.#changePassword(given, owner, next),
@@ -217,79 +217,79 @@ class StoredPeople implements People {
   }
 
   async #changePassword(
-    { session, password, code, origin }: Parameters<People["changePassword"]>[0],
-    owner: { readonly person: PersonRecord },
+    { session, password, code, origin }: Parameters<Users["changePassword"]>[0],
+    owner: { readonly user: UserRecord },
     next: string,
   ): Promise<void> {
     const { passwords } = this.#options;
-    const checked = await this.#checkPassword(normalizedPassword(password), owner.person);
+    const checked = await this.#checkPassword(normalizedPassword(password), owner.user);
     // Without the right password, nothing about earlier passwords is revealed.
     const hash =
-      checked.isRight && !(await this.#isOneOf(next, owner.person.passwords))
+      checked.isRight && !(await this.#isOneOf(next, owner.user.passwords))
         ? await passwords.hash(next)
         : undefined;
     await this.#decide<undefined>(async (at) => {
       const found = await this.#session(session, at);
-      if (found === undefined) throw new PeopleError("not_signed_in");
-      const { person } = found;
-      const verdict = await this.#judge(person, checked, code, at);
+      if (found === undefined) throw new UserError("not_signed_in");
+      const { user } = found;
+      const verdict = await this.#judge(user, checked, code, at);
       if (typeof verdict === "string")
-        return refused({ person, at, origin, act: "change_password" }, verdict);
-      if (hash === undefined) throw new PeopleError("password_refused");
+        return refused({ user, at, origin, act: "change_password" }, verdict);
+      if (hash === undefined) throw new UserError("password_refused");
       return {
         change: {
-          acts: [actOf(actorOf(person), origin, "change_password", person.id)],
-          person: {
-            next: nextOf(person, {
+          acts: [actOf(actorOf(user), origin, "change_password", user.id)],
+          user: {
+            next: nextOf(user, {
               ...rightTry(verdict),
-              passwords: [hash, ...person.passwords].slice(0, passwordsKept),
+              passwords: [hash, ...user.passwords].slice(0, passwordsKept),
             }),
-            replaces: person.version,
+            replaces: user.version,
           },
-          ends: { of: person.id, except: found.session.digest },
+          ends: { of: user.id, except: found.session.digest },
         },
         answer: () => undefined,
       };
     });
   }
 
-  async list(): Promise<readonly PersonView[]> {
-    return (await read(this.#options.store.people())).map(viewOf);
+  async list(): Promise<readonly UserView[]> {
+    return (await read(this.#options.store.users())).map(viewOf);
   }
 
-  async invite(by: SignedIn, { name, role, origin }: Parameters<People["invite"]>[1]) {
+  async invite(by: SignedIn, { name, role, origin }: Parameters<Users["invite"]>[1]) {
     if (!nameForm.test(name) || this.#options.maskCards(name) !== name)
-      throw new PeopleError("name_refused");
+      throw new UserError("name_refused");
     return this.#decide(async (at) => {
       const actor = await this.#admin(by);
-      return this.#newPerson(name, role, at, actor, origin);
+      return this.#newUser(name, role, at, actor, origin);
     });
   }
 
-  async inviteAgain(by: SignedIn, id: PersonId, origin: string) {
+  async inviteAgain(by: SignedIn, id: UserId, origin: string) {
     return this.#decide(async (at) => {
       const actor = await this.#admin(by);
-      const person = await this.#existing(id);
-      const { change, answer } = await this.#newLink(person, person.role, at, actor, origin);
+      const user = await this.#existing(id);
+      const { change, answer } = await this.#newLink(user, user.role, at, actor, origin);
       return { change: { ...change, keepsAdmin: true as const }, answer };
     });
   }
 
-  setRole(by: SignedIn, id: PersonId, role: Role, origin: string): Promise<PersonView> {
+  setRole(by: SignedIn, id: UserId, role: Role, origin: string): Promise<UserView> {
     return this.#changeOther(
       by,
       id,
-      (person) => ({ next: { role }, act: "set_role", detail: `${person.role} to ${role}` }),
+      (user) => ({ next: { role }, act: "set_role", detail: `${user.role} to ${role}` }),
       origin,
     );
   }
 
-  disable(by: SignedIn, id: PersonId, origin: string): Promise<PersonView> {
+  disable(by: SignedIn, id: UserId, origin: string): Promise<UserView> {
     const next = { state: "disabled", invitation: undefined, totp: undefined } as const;
     return this.#changeOther(by, id, () => ({ next, act: "disable", endsSessions: true }), origin);
   }
 
-  unlock(by: SignedIn, id: PersonId, origin: string): Promise<PersonView> {
+  unlock(by: SignedIn, id: UserId, origin: string): Promise<UserView> {
     return this.#changeOther(
       by,
       id,
@@ -308,7 +308,7 @@ class StoredPeople implements People {
       } catch (error) {
         // A row of that name was written without the key, and must not prevent the start.
         if (
-          !(error instanceof PeopleError) ||
+          !(error instanceof UserError) ||
           error.code !== "name_taken" ||
           number === mostFirstAdmins
         )
@@ -320,17 +320,17 @@ class StoredPeople implements People {
   #inviteFirstAdmin(name: string, force: boolean): Promise<Secret<string> | undefined> {
     const server: Actor = { kind: "server" };
     return this.#decide<Secret<string> | undefined>(async (at) => {
-      const people = await read(this.#options.store.people());
-      const admins = people
+      const users = await read(this.#options.store.users());
+      const admins = users
         .filter(({ role }) => role === "admin")
         .toSorted((one, other) => one.createdAt - other.createdAt);
       if (!force && admins.some(({ state }) => state === "active")) return undefined;
-      const first = people.find(({ name }) => nameKeyOf(name) === firstAdmin);
+      const first = users.find(({ name }) => nameKeyOf(name) === firstAdmin);
       const chosen =
         admins.find(({ state }) => state === "invited" && !force) ?? first ?? admins[0];
       const { change, answer } =
         chosen === undefined
-          ? await this.#newPerson(name, "admin", at, server, undefined)
+          ? await this.#newUser(name, "admin", at, server, undefined)
           : await this.#newLink(chosen, "admin", at, server, undefined);
       return { change, answer: () => answer().invitation };
     });
@@ -345,7 +345,7 @@ class StoredPeople implements People {
     return (await read(this.#options.store.auditBefore(before, most))).map(entryOf);
   }
 
-  async verifyAudit(): ReturnType<People["verifyAudit"]> {
+  async verifyAudit(): ReturnType<Users["verifyAudit"]> {
     const { entries, head, fault } = await read(verifyAuditLog(this.#options.store));
     return { entries, firstBad: fault?.entry, head };
   }
@@ -361,7 +361,7 @@ class StoredPeople implements People {
     const allowed = this.#limits.take(origin, key);
     if ("waitMs" in allowed) {
       await this.#holdBack(origin);
-      throw new PeopleError("rate_limited", allowed.waitMs);
+      throw new UserError("rate_limited", allowed.waitMs);
     }
     try {
       const done = await work(allowed.isKnown);
@@ -369,7 +369,7 @@ class StoredPeople implements People {
       return done;
     } catch (error) {
       if (
-        error instanceof PeopleError &&
+        error instanceof UserError &&
         (error.code === "busy" || error.code === "password_refused")
       )
         allowed.untried();
@@ -377,10 +377,8 @@ class StoredPeople implements People {
     }
   }
 
-  async #named(name: string): Promise<PersonRecord | undefined> {
-    return nameForm.test(name)
-      ? read(this.#options.store.personByName(nameKeyOf(name)))
-      : undefined;
+  async #named(name: string): Promise<UserRecord | undefined> {
+    return nameForm.test(name) ? read(this.#options.store.userByName(nameKeyOf(name))) : undefined;
   }
 
   /**
@@ -388,27 +386,27 @@ class StoredPeople implements People {
    * known name causes no more work than an unknown one.
    */
   async #knownBrowser(name: string, marks: readonly string[]): Promise<string | undefined> {
-    if (!marks.some((mark) => personOfMark(mark) !== undefined)) return undefined;
-    const person = await this.#named(name);
-    const own = marks.find((mark) => personOfMark(mark) === person?.id);
-    if (person?.state !== "active" || own === undefined) return undefined;
-    const secret = await this.#totpSecret(person);
+    if (!marks.some((mark) => userOfMark(mark) !== undefined)) return undefined;
+    const user = await this.#named(name);
+    const own = marks.find((mark) => userOfMark(mark) === user?.id);
+    if (user?.state !== "active" || own === undefined) return undefined;
+    const secret = await this.#totpSecret(user);
     try {
-      return browserOfMark(secret, person.id, own, this.#options.clock.now());
+      return browserOfMark(secret, user.id, own, this.#options.clock.now());
     } finally {
       secret.fill(0);
     }
   }
 
   async #newMark(
-    person: PersonRecord,
+    user: UserRecord,
     browser: string | undefined,
     issuedAt: Instant,
   ): Promise<Secret<string>> {
-    const secret = await this.#totpSecret(person);
+    const secret = await this.#totpSecret(user);
     try {
       const name = browser ?? hexOf(this.#options.random.bytes(browserLength));
-      return new Secret(markText(secret, { person: person.id, browser: name, issuedAt }));
+      return new Secret(markText(secret, { user: user.id, browser: name, issuedAt }));
     } finally {
       secret.fill(0);
     }
@@ -441,10 +439,10 @@ class StoredPeople implements People {
   /** Does the same work whether the user exists and may sign in, or not. */
   async #checkPassword(
     given: string | undefined,
-    person: PersonRecord | undefined,
+    user: UserRecord | undefined,
   ): Promise<CheckedPassword> {
     const { passwords } = this.#options;
-    const against = person?.state === "active" ? person.passwords[0] : undefined;
+    const against = user?.state === "active" ? user.passwords[0] : undefined;
     const matches = await passwords.matches(given ?? "", given === undefined ? undefined : against);
     const isRight = matches && given !== undefined && against !== undefined;
     return {
@@ -456,40 +454,40 @@ class StoredPeople implements People {
 
   /** The code's step; or the reason why the attempt fails, which is only in the audit log. */
   async #judge(
-    person: PersonRecord,
+    user: UserRecord,
     checked: CheckedPassword,
     code: string,
     at: Instant,
     isKnown = false,
   ): Promise<number | Refusal> {
-    if (person.state !== "active") return person.state;
-    if (isForgotten(person, at)) return "forgotten";
-    if (!isKnown && isLocked(person, at)) return "locked";
+    if (user.state !== "active") return user.state;
+    if (isForgotten(user, at)) return "forgotten";
+    if (!isKnown && isLocked(user, at)) return "locked";
     // Another password was set since: the check was against the previous one.
-    if (!checked.isRight || person.passwords[0] !== checked.against) return "wrong_password";
-    return (await this.#codeStep(person, code, at)) ?? "wrong_code";
+    if (!checked.isRight || user.passwords[0] !== checked.against) return "wrong_password";
+    return (await this.#codeStep(user, code, at)) ?? "wrong_code";
   }
 
-  async #codeStep(person: PersonRecord, code: string, at: Instant): Promise<number | undefined> {
-    const secret = await this.#totpSecret(person);
+  async #codeStep(user: UserRecord, code: string, at: Instant): Promise<number | undefined> {
+    const secret = await this.#totpSecret(user);
     try {
-      return stepOfCode(secret, code, at, person.totpStep);
+      return stepOfCode(secret, code, at, user.totpStep);
     } finally {
       secret.fill(0);
     }
   }
 
-  async #totpSecret({ id, totp }: PersonRecord): Promise<Uint8Array> {
-    if (totp === undefined) throw new PeopleError("no_invitation");
+  async #totpSecret({ id, totp }: UserRecord): Promise<Uint8Array> {
+    if (totp === undefined) throw new UserError("no_invitation");
     return this.#options.sealing.open(totp, this.#labelOf(id));
   }
 
-  #labelOf(id: PersonId): string {
+  #labelOf(id: UserId): string {
     return `${this.#options.environment}/people/${id}`;
   }
 
   /** Returns the form that is hashed. */
-  async #newPassword({ name, passwords }: PersonRecord, given: string): Promise<string> {
+  async #newPassword({ name, passwords }: UserRecord, given: string): Promise<string> {
     const password = normalizedPassword(given);
     if (
       password === undefined ||
@@ -497,7 +495,7 @@ class StoredPeople implements People {
       holdsName(password, name) ||
       (await this.#isOneOf(password, passwords))
     )
-      throw new PeopleError("password_refused");
+      throw new UserError("password_refused");
     return password;
   }
 
@@ -512,61 +510,55 @@ class StoredPeople implements People {
   async #session(
     session: string,
     at: Instant,
-  ): Promise<{ readonly session: SessionRecord; readonly person: PersonRecord } | undefined> {
+  ): Promise<{ readonly session: SessionRecord; readonly user: UserRecord } | undefined> {
     if (!secretForm.test(session)) return undefined;
     const found = await read(this.#options.store.session(sha256Hex(session)));
-    if (found === undefined || found.person.state !== "active") return undefined;
+    if (found === undefined || found.user.state !== "active") return undefined;
     const { lastUsedAt, endsAt } = found.session;
     return at < endsAt && at < laterBy(lastUsedAt, idleMs) ? found : undefined;
   }
 
-  async #invited(invitation: string, at: Instant): Promise<PersonRecord> {
-    const person = secretForm.test(invitation)
-      ? await read(this.#options.store.personByInvitation(sha256Hex(invitation)))
+  async #invited(invitation: string, at: Instant): Promise<UserRecord> {
+    const user = secretForm.test(invitation)
+      ? await read(this.#options.store.userByInvitation(sha256Hex(invitation)))
       : undefined;
-    if (
-      person?.state !== "invited" ||
-      person.invitation === undefined ||
-      at >= person.invitation.endsAt
-    )
-      throw new PeopleError("no_invitation");
-    return person;
+    if (user?.state !== "invited" || user.invitation === undefined || at >= user.invitation.endsAt)
+      throw new UserError("no_invitation");
+    return user;
   }
 
-  async #existing(id: PersonId): Promise<PersonRecord> {
-    const person = /^[0-9a-f]{16}$/.test(id)
-      ? await read(this.#options.store.person(id))
-      : undefined;
-    if (person === undefined) throw new PeopleError("no_such_person");
-    return person;
+  async #existing(id: UserId): Promise<UserRecord> {
+    const user = /^[0-9a-f]{16}$/.test(id) ? await read(this.#options.store.user(id)) : undefined;
+    if (user === undefined) throw new UserError("no_such_user");
+    return user;
   }
 
   /** Checked against the present record, not the one of the request's session. */
   async #admin(by: SignedIn): Promise<Actor> {
-    const person = await this.#options.store.person(by.person.id);
-    if (person?.state !== "active" || !mayDo(person.role, "admin"))
-      throw new PeopleError("not_signed_in");
-    return actorOf(person);
+    const user = await this.#options.store.user(by.user.id);
+    if (user?.state !== "active" || !mayDo(user.role, "admin"))
+      throw new UserError("not_signed_in");
+    return actorOf(user);
   }
 
   async #beginSession(
-    person: PersonRecord,
-    next: PersonRecord,
+    user: UserRecord,
+    next: UserRecord,
     at: Instant,
-    acts: PeopleChange["acts"],
+    acts: UserChange["acts"],
     browser?: string,
   ): Promise<Decision<Begun>> {
     const secret = this.#secret();
     const mark = await this.#newMark(next, browser, at);
     const begins: SessionRecord = {
       digest: sha256Hex(secret),
-      personId: person.id,
+      userId: user.id,
       startedAt: at,
       lastUsedAt: at,
       endsAt: laterBy(at, sessionMs),
     };
     return {
-      change: { acts, person: { next, replaces: person.version }, begins },
+      change: { acts, user: { next, replaces: user.version }, begins },
       answer: () => ({
         session: new Secret(secret),
         signedIn: signedInOf(secret, begins, next),
@@ -575,16 +567,16 @@ class StoredPeople implements People {
     };
   }
 
-  async #newPerson(
+  async #newUser(
     name: string,
     role: Role,
     at: Instant,
     actor: Actor,
     origin: string | undefined,
   ): Promise<Decision<Invited>> {
-    const id = hexOf(this.#options.random.bytes(8)) as PersonId;
+    const id = hexOf(this.#options.random.bytes(8)) as UserId;
     const { invitation, fields } = await this.#link(id, at);
-    const next: PersonRecord = {
+    const next: UserRecord = {
       id,
       version: 1,
       name,
@@ -597,32 +589,32 @@ class StoredPeople implements People {
     return {
       change: {
         acts: [actOf(actor, origin, "invite", id, `role ${role}`)],
-        person: { next, replaces: undefined },
+        user: { next, replaces: undefined },
       },
-      answer: () => ({ person: viewOf(next), invitation }),
+      answer: () => ({ user: viewOf(next), invitation }),
     };
   }
 
   async #newLink(
-    person: PersonRecord,
+    user: UserRecord,
     role: Role,
     at: Instant,
     actor: Actor,
     origin: string | undefined,
   ): Promise<Decision<Invited>> {
-    const { invitation, fields } = await this.#link(person.id, at);
-    const next = nextOf(person, { ...fields, role });
+    const { invitation, fields } = await this.#link(user.id, at);
+    const next = nextOf(user, { ...fields, role });
     return {
       change: {
-        acts: [actOf(actor, origin, "reinvite", person.id, `role ${role}`)],
-        person: { next, replaces: person.version },
-        ends: { of: person.id, except: undefined },
+        acts: [actOf(actor, origin, "reinvite", user.id, `role ${role}`)],
+        user: { next, replaces: user.version },
+        ends: { of: user.id, except: undefined },
       },
-      answer: () => ({ person: viewOf(next), invitation }),
+      answer: () => ({ user: viewOf(next), invitation }),
     };
   }
 
-  async #link(id: PersonId, at: Instant) {
+  async #link(id: UserId, at: Instant) {
     const secret = this.#secret();
     const fields = {
       state: "invited",
@@ -640,24 +632,24 @@ class StoredPeople implements People {
 
   #changeOther(
     by: SignedIn,
-    id: PersonId,
-    decide: (person: PersonRecord) => {
-      readonly next: Partial<PersonRecord>;
+    id: UserId,
+    decide: (user: UserRecord) => {
+      readonly next: Partial<UserRecord>;
       readonly act: string;
       readonly detail?: string;
       readonly endsSessions?: true;
     },
     origin: string,
-  ): Promise<PersonView> {
-    return this.#decide<PersonView>(async () => {
+  ): Promise<UserView> {
+    return this.#decide<UserView>(async () => {
       const actor = await this.#admin(by);
-      const person = await this.#existing(id);
-      const { next: fields, act, detail, endsSessions } = decide(person);
-      const next = nextOf(person, fields);
+      const user = await this.#existing(id);
+      const { next: fields, act, detail, endsSessions } = decide(user);
+      const next = nextOf(user, fields);
       return {
         change: {
           acts: [actOf(actor, origin, act, id, detail)],
-          person: { next, replaces: person.version },
+          user: { next, replaces: user.version },
           ...(endsSessions === true ? { ends: { of: id, except: undefined } } : {}),
           keepsAdmin: true,
         },
@@ -681,15 +673,15 @@ class StoredPeople implements People {
       if (decision === undefined) return undefined as T;
       const result = await read(this.#options.store.commit({ ...decision.change, at }));
       if (result.outcome === "committed") return decision.answer();
-      if (result.outcome === "name_taken") throw new PeopleError("name_taken");
-      if (result.outcome === "no_admin") throw new PeopleError("last_admin");
+      if (result.outcome === "name_taken") throw new UserError("name_taken");
+      if (result.outcome === "no_admin") throw new UserError("last_admin");
     }
-    throw new PeopleError("busy");
+    throw new UserError("busy");
   }
 
   async #commit(
     at: Instant,
-    change: Omit<PeopleChange, "at" | "person" | "keepsAdmin">,
+    change: Omit<UserChange, "at" | "person" | "keepsAdmin">,
   ): Promise<number> {
     const result = await read(this.#options.store.commit({ ...change, at }));
     if (result.outcome !== "committed") throw new ServiceError("internal_failure");
@@ -716,7 +708,7 @@ const longestTarget = 500;
 const longestDetail = 500;
 
 interface Invited {
-  readonly person: PersonView;
+  readonly user: UserView;
   readonly invitation: Secret<string>;
 }
 
@@ -731,7 +723,7 @@ interface CheckedPassword {
 type Refusal = "invited" | "disabled" | "forgotten" | "locked" | "wrong_password" | "wrong_code";
 
 interface Tried {
-  readonly person: PersonRecord | undefined;
+  readonly user: UserRecord | undefined;
   readonly at: Instant;
   readonly origin: string;
   readonly act: string;
@@ -747,30 +739,30 @@ const knownBrowser = "known browser";
 
 /** A failed attempt. The client gets the same answer for every reason. */
 function refused(
-  { person, at, origin, act, isKnown = false }: Tried,
+  { user, at, origin, act, isKnown = false }: Tried,
   why: Refusal | "unknown_name",
 ): Decision<never> {
   const tried = actOf(
     { kind: "nobody" },
     origin,
     act,
-    person?.id,
+    user?.id,
     isKnown ? `${why}, ${knownBrowser}` : why,
     "refused",
   );
   const answer = (): never => {
-    throw new PeopleError("sign_in_refused");
+    throw new UserError("sign_in_refused");
   };
-  if (person === undefined) return { change: { acts: [tried] }, answer };
+  if (user === undefined) return { change: { acts: [tried] }, answer };
   const server: Actor = { kind: "server" };
   if (why === "forgotten") {
-    const next = nextOf(person, { state: "disabled", totp: undefined });
-    const acts = [tried, actOf(server, undefined, "disable", person.id, why)] as const;
+    const next = nextOf(user, { state: "disabled", totp: undefined });
+    const acts = [tried, actOf(server, undefined, "disable", user.id, why)] as const;
     return {
       change: {
         acts: [...acts],
-        person: { next, replaces: person.version },
-        ends: { of: person.id, except: undefined },
+        user: { next, replaces: user.version },
+        ends: { of: user.id, except: undefined },
       },
       answer,
     };
@@ -778,39 +770,39 @@ function refused(
   if (isKnown || (why !== "wrong_password" && why !== "wrong_code"))
     return { change: { acts: [tried] }, answer };
   // An expired lock is cleared.
-  const failures = (person.lockedUntil === undefined ? person.failures : 0) + 1;
+  const failures = (user.lockedUntil === undefined ? user.failures : 0) + 1;
   const isLast = failures >= mostFailures;
-  const next = nextOf(person, {
+  const next = nextOf(user, {
     failures,
     lockedUntil: isLast ? laterBy(at, lockedMs) : undefined,
   });
-  const locked = actOf(server, undefined, "lock", person.id);
+  const locked = actOf(server, undefined, "lock", user.id);
   return {
     change: {
       acts: isLast ? [tried, locked] : [tried],
-      person: { next, replaces: person.version },
+      user: { next, replaces: user.version },
     },
     answer,
   };
 }
 
-function nextOf(person: PersonRecord, fields: Partial<PersonRecord>): PersonRecord {
-  return { ...person, ...fields, version: person.version + 1 };
+function nextOf(user: UserRecord, fields: Partial<UserRecord>): UserRecord {
+  return { ...user, ...fields, version: user.version + 1 };
 }
 
-function rightTry(step: number): Pick<PersonRecord, "failures" | "lockedUntil" | "totpStep"> {
+function rightTry(step: number): Pick<UserRecord, "failures" | "lockedUntil" | "totpStep"> {
   return { failures: 0, lockedUntil: undefined, totpStep: step };
 }
 
-function isLocked({ lockedUntil }: PersonRecord, at: Instant): boolean {
+function isLocked({ lockedUntil }: UserRecord, at: Instant): boolean {
   return lockedUntil !== undefined && at < lockedUntil;
 }
 
-function isForgotten({ lastSignedInAt }: PersonRecord, at: Instant): boolean {
+function isForgotten({ lastSignedInAt }: UserRecord, at: Instant): boolean {
   return lastSignedInAt !== undefined && at >= laterBy(lastSignedInAt, forgottenMs);
 }
 
-function actorOf({ id, name }: PersonRecord): Actor {
+function actorOf({ id, name }: UserRecord): Actor {
   return { kind: "person", id, name };
 }
 
@@ -833,18 +825,18 @@ function viewOf({
   createdAt,
   lastSignedInAt,
   lockedUntil,
-}: PersonRecord): PersonView {
+}: UserRecord): UserView {
   return { id, name, role, state, createdAt, lastSignedInAt, lockedUntil };
 }
 
 function signedInOf(
   secret: string,
   { lastUsedAt, endsAt }: SessionRecord,
-  person: PersonRecord,
+  user: UserRecord,
 ): SignedIn {
   const idleUntil = laterBy(lastUsedAt, idleMs);
   return {
-    person: viewOf(person),
+    user: viewOf(user),
     csrf: csrfOf(secret),
     idleUntil: idleUntil < endsAt ? idleUntil : endsAt,
     endsAt,

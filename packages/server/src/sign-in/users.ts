@@ -2,11 +2,11 @@ import type { Instant } from "../kernel/instant.ts";
 import type { Secret } from "../kernel/secret.ts";
 import type { AuditHead } from "../user/audit-chain.ts";
 import type { Act, AuditEntry } from "../user/audit.ts";
-import type { PersonId, PersonView, Role } from "../user/user.ts";
+import type { UserId, UserView, Role } from "../user/user.ts";
 
 /** A refusal concerning users. The message is fixed text and does not quote the input. */
-export class PeopleError extends Error {
-  override readonly name = "PeopleError";
+export class UserError extends Error {
+  override readonly name = "UserError";
   readonly code:
     | "not_signed_in"
     /** Wrong name, password or code, or a locked, disabled or unknown name: one answer for all. */
@@ -26,14 +26,14 @@ export class PeopleError extends Error {
     | "code_refused"
     | "name_refused"
     | "name_taken"
-    | "no_such_person"
+    | "no_such_user"
     /** The last active admin cannot be disabled or demoted. */
     | "last_admin";
 
   /** For `rate_limited`: time until the next attempt can be accepted. */
   readonly waitMs: number | undefined;
 
-  constructor(code: PeopleError["code"], waitMs?: number) {
+  constructor(code: UserError["code"], waitMs?: number) {
     super(code);
     this.code = code;
     this.waitMs = waitMs;
@@ -51,7 +51,7 @@ export interface Begun {
 
 /** A user with a session. */
 export interface SignedIn {
-  readonly person: PersonView;
+  readonly user: UserView;
   /**
    * The value that a request must have in a header besides the cookie; derived from the session,
    * different for each.
@@ -76,9 +76,9 @@ export interface Enrolment {
 /**
  * Users of the console, their sessions, and the audit log. Every method that changes something
  * appends its act to the audit log in the same transaction; when the act cannot be recorded,
- * nothing is changed. All reject with PeopleError, or with ServiceError `store_unavailable`.
+ * nothing is changed. All reject with UserError, or with ServiceError `store_unavailable`.
  */
-export interface People {
+export interface Users {
   /**
    * `marks`: the browser's device cookies from earlier sign-ins. `rate_limited` is returned before
    * anything is verified.
@@ -127,13 +127,13 @@ export interface People {
   }): Promise<void>;
 
   /** All users, ordered by name. */
-  list(): Promise<readonly PersonView[]>;
+  list(): Promise<readonly UserView[]>;
   /** Creates a user; `invitation` is the secret of the link: shown once, valid for 24 hours. */
   invite(
     by: SignedIn,
     given: { readonly name: string; readonly role: Role; readonly origin: string },
   ): Promise<{
-    readonly person: PersonView;
+    readonly user: UserView;
     readonly invitation: Secret<string>;
   }>;
   /**
@@ -142,14 +142,14 @@ export interface People {
    */
   inviteAgain(
     by: SignedIn,
-    id: PersonId,
+    id: UserId,
     origin: string,
-  ): Promise<{ readonly person: PersonView; readonly invitation: Secret<string> }>;
-  setRole(by: SignedIn, id: PersonId, role: Role, origin: string): Promise<PersonView>;
+  ): Promise<{ readonly user: UserView; readonly invitation: Secret<string> }>;
+  setRole(by: SignedIn, id: UserId, role: Role, origin: string): Promise<UserView>;
   /** Ends all sessions of the user and disables sign-in with that name. */
-  disable(by: SignedIn, id: PersonId, origin: string): Promise<PersonView>;
+  disable(by: SignedIn, id: UserId, origin: string): Promise<UserView>;
   /** Removes the lock of a name. */
-  unlock(by: SignedIn, id: PersonId, origin: string): Promise<PersonView>;
+  unlock(by: SignedIn, id: UserId, origin: string): Promise<UserView>;
 
   /**
    * At startup: an invitation for an admin when there is no active one (a new user `admin`, or the

@@ -38,7 +38,7 @@ export async function openAudit(config: Config): Promise<OpenAudit> {
   const checked: AuditLog = {
     auditAfter: (after, limit) => log.auditAfter(after, limit),
     auditHead: () => log.auditHead(),
-    personByName: (key) => log.personByName(key),
+    userByName: (key) => log.userByName(key),
     isGenuine,
   };
   return { ...audit, log: checked, close: () => audit.close() };

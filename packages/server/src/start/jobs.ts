@@ -4,7 +4,7 @@ import type { Log } from "../logging/log-event.ts";
 import { withKeyMac } from "../operations/account-directory.ts";
 import { RowUpgradeJob } from "../recovery/row-upgrade-job.ts";
 import { ClockSetBackJob } from "../recovery/clock-set-back-job.ts";
-import { CheckedPeople } from "../sign-in/checked-users.ts";
+import { CheckedUsers } from "../sign-in/checked-users.ts";
 import type { RunningStore } from "../stores/store.ts";
 import { noPayment, unreadableCards } from "./log-events.ts";
 import type { Incarnation } from "./open-incarnation.ts";
@@ -56,9 +56,9 @@ export function checkedUsers(
   store: RunningStore,
   { macs, upgrade }: Pick<Keys, "macs" | "upgrade">,
   log: Log,
-): CheckedPeople {
-  return new CheckedPeople({
-    store: store.people,
+): CheckedUsers {
+  return new CheckedUsers({
+    store: store.users,
     macs,
     lastUnkeyedEntry: () => lastUnkeyedEntryOf(upgrade),
     refused: (kind, id) => log.write({ event: "row_refused", kind, id }),
@@ -68,7 +68,7 @@ export function checkedUsers(
 interface RowUpgradeDependencies {
   readonly store: RunningStore;
   readonly keys: Keys;
-  readonly users: CheckedPeople;
+  readonly users: CheckedUsers;
   /** Counts failed reads. */
   readonly reads: ReadReport;
 }
@@ -91,7 +91,7 @@ export function rowUpgradeJob(
     vault,
     withKeyMac: (key) => withKeyMac(macs, key.merchantId, key),
     upgrade,
-    people: users,
+    users,
     complete: completeUpgrade,
     clock,
     scheduler,

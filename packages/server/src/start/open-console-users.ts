@@ -1,16 +1,16 @@
 import type { Config } from "../config/settings.ts";
-import type { ConsolePeople } from "../http/sign-in/console-people.ts";
-import type { PeopleGateParts } from "../http/sign-in/gate.ts";
+import type { ConsoleUsers } from "../http/sign-in/console-users.ts";
+import type { ConsoleAuthorizerParts } from "../http/sign-in/console-authorizer.ts";
 import { hour } from "../kernel/instant.ts";
 import type { Scheduler } from "../kernel/scheduler.ts";
 import type { Log } from "../logging/log-event.ts";
-import type { PeopleStore } from "../user/user-store.ts";
+import type { UserStore } from "../user/user-store.ts";
 import type { Sealing } from "../vault/sealed-secret.ts";
 import { maskCardNumbers } from "../wire/decode/card-like.ts";
 import { ownRandom } from "./ports.ts";
 
-interface UserDependencies extends Omit<PeopleGateParts, "people"> {
-  readonly store: PeopleStore;
+interface UserDependencies extends Omit<ConsoleAuthorizerParts, "users"> {
+  readonly store: UserStore;
   readonly sealing: Sealing;
 }
 
@@ -18,12 +18,12 @@ interface UserDependencies extends Omit<PeopleGateParts, "people"> {
  * Loads the modules for sign-in only where users sign in. Their secrets come from the system's
  * random generator only.
  */
-export async function openPeople(
+export async function openUsers(
   { environment }: Config,
   { store, sealing, ...parts }: UserDependencies,
-): Promise<ConsolePeople> {
-  const [{ consolePeople }, { createPeople }, { createPasswords }] = await Promise.all([
-    import("../http/sign-in/console-people.ts"),
+): Promise<ConsoleUsers> {
+  const [{ consoleUsers }, { createUsers }, { createPasswords }] = await Promise.all([
+    import("../http/sign-in/console-users.ts"),
     import("../sign-in/user-service.ts"),
     import("../sign-in/password.ts"),
   ]);
@@ -33,7 +33,7 @@ export async function openPeople(
     passwords: createPasswords({ random: ownRandom }),
     maskCards: maskCardNumbers,
   };
-  return consolePeople({ ...parts, people: createPeople({ ...own, store, sealing, environment }) });
+  return consoleUsers({ ...parts, users: createUsers({ ...own, store, sealing, environment }) });
 }
 
 const headIntervalMs = hour;
@@ -43,11 +43,11 @@ const headIntervalMs = hour;
  * the audit log's store may have no write access to the process log.
  */
 export function logHeads({
-  people,
+  users,
   log,
   scheduler,
 }: {
-  readonly people: PeopleStore;
+  readonly users: UserStore;
   readonly log: Log;
   readonly scheduler: Scheduler;
 }): () => void {
@@ -56,7 +56,7 @@ export function logHeads({
   const next = (waitMs: number): void => {
     cancel = scheduler.after(waitMs, () => {
       // If the store is unavailable, the next attempt is an hour later.
-      void people.auditHead().then(
+      void users.auditHead().then(
         (head) => {
           if (head.number > 0) log.write({ event: "audit_head", ...head });
         },

@@ -3,7 +3,7 @@ import { interfaceHosts } from "../certificates/hosts.ts";
 import { type EndpointsParts, serverEndpoints } from "../http/endpoints.ts";
 import { createRequestRecorder } from "../http/recording/request-recorder.ts";
 import { createHttpServer, type HttpServer } from "../http/server.ts";
-import type { ConsolePeople } from "../http/sign-in/console-people.ts";
+import type { ConsoleUsers } from "../http/sign-in/console-users.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { MerchantId } from "../kernel/ids.ts";
 import type { Log } from "../logging/log-event.ts";
@@ -11,7 +11,7 @@ import { CardLikeNames } from "../wire/decode/card-like-names.ts";
 import type { SandboxDeps } from "../wire/endpoints/deps.ts";
 import { addressCheckOf } from "./address-policies.ts";
 import type { Foundation } from "./foundation.ts";
-import { logHeads, openPeople } from "./open-console-users.ts";
+import { logHeads, openUsers } from "./open-console-users.ts";
 import { ownRandom, type WatchedPorts } from "./ports.ts";
 import type { Services } from "./services.ts";
 
@@ -34,7 +34,7 @@ export async function openServer(
   log: Log,
   { clock, scheduler }: WatchedPorts,
   parts: AsyncDisposableStack,
-): Promise<{ readonly server: HttpServer; readonly people: ConsolePeople | undefined }> {
+): Promise<{ readonly server: HttpServer; readonly consoleUsers: ConsoleUsers | undefined }> {
   const { store, keys } = foundation;
   const { own, paymentServices, users } = services;
   const byKey = (key: string) => paymentServices.byKey(key);
@@ -49,10 +49,12 @@ export async function openServer(
     sealing: keys.sealing,
     store: users,
   };
-  const people = config.console === "login" ? await openPeople(config, needs) : undefined;
-  if (people !== undefined) parts.defer(logHeads({ people: users, log, scheduler }));
+  const consoleUsers = config.console === "login" ? await openUsers(config, needs) : undefined;
+  if (consoleUsers !== undefined) parts.defer(logHeads({ users, log, scheduler }));
   const server = createHttpServer({
-    endpoints: serverEndpoints(endpointsParts(config, foundation, services, clock, ready, people)),
+    endpoints: serverEndpoints(
+      endpointsParts(config, foundation, services, clock, ready, consoleUsers),
+    ),
     // Requests that arrive before the account is ready wait for it, within the limit of requests in
     // flight.
     resolveKey: (key) => (isReady() ? byKey(key) : ready.then(() => byKey(key))),
@@ -71,7 +73,7 @@ export async function openServer(
       maxInFlightOfAccount: config.maxInFlightOfAccount,
       keepAliveMs: config.keepAliveMs,
     },
-    people: people?.gate,
+    authorizer: consoleUsers?.authorizer,
     clientIpHeader: config.clientIpHeader,
     recorder: recorderOf(services, keys),
   });
@@ -79,7 +81,7 @@ export async function openServer(
     server.closeAllConnections();
     await server.close();
   });
-  return { server, people };
+  return { server, consoleUsers };
 }
 
 function recorderOf({ recording, paymentServices }: Services, keys: Foundation["keys"]) {
@@ -103,7 +105,7 @@ function endpointsParts(
   services: Services,
   clock: Clock,
   ready: Promise<void>,
-  people: ConsolePeople | undefined,
+  consoleUsers: ConsoleUsers | undefined,
 ): EndpointsParts {
   const { own, paymentServices, policies, simulatorNames, instruct } = services;
   const sandboxDeps: SandboxDeps = {
@@ -136,7 +138,7 @@ function endpointsParts(
     worldNotificationKeys: services.worldKeys,
     stats: () => store.stats(),
     recorder: services.recorder,
-    people,
+    consoleUsers,
     ready,
     sandbox: {
       worlds: services.worlds,

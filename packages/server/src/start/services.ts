@@ -24,7 +24,7 @@ import { PaymentServices } from "../sandbox/payment-services.ts";
 import { recordingConnectors } from "../sandbox/recording/recorded-connector.ts";
 import { Recorder } from "../sandbox/recording/recorder.ts";
 import { Worlds } from "../sandbox/worlds.ts";
-import type { CheckedPeople } from "../sign-in/checked-users.ts";
+import type { CheckedUsers } from "../sign-in/checked-users.ts";
 import { createMemoryStore } from "../stores/memory/memory-store.ts";
 import type { RunningStore } from "../stores/store.ts";
 import { isTestNumber } from "../vault/test-numbers.ts";
@@ -57,7 +57,7 @@ export interface Services {
    */
   readonly recording: Recorder | undefined;
   /** The store of console users, which verifies its rows. */
-  readonly users: CheckedPeople;
+  readonly users: CheckedUsers;
 }
 
 /**

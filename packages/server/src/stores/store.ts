@@ -15,7 +15,7 @@ import type { MoneyOutcome } from "../payment/money-outcome.ts";
 import type { PaymentState } from "../payment/payment-machine.ts";
 import type { Payment } from "../payment/payment.ts";
 import type { RefundId } from "../payment/refund.ts";
-import type { PeopleStore } from "../user/user-store.ts";
+import type { UserStore } from "../user/user-store.ts";
 import type { Brand } from "../vault/brand.ts";
 import type { StoredCard } from "../vault/stored-card.ts";
 import type {
@@ -159,7 +159,7 @@ export interface Store {
   ): Promise<readonly OutboxRow[]>;
   /**
    * The last notifications about this merchant's payment, at most `limit`, oldest first. `asker`
-   * defaults to `person`.
+   * defaults to `user`.
    */
   notificationsOfPayment(
     merchantId: MerchantId,
@@ -170,7 +170,7 @@ export interface Store {
   /**
    * Deliveries of this merchant's notifications, ordered by number, then by endpoint name, from
    * number `from`, at most `limit`; with `state`, only those in that state. `asker` defaults to
-   * `person`.
+   * `user`.
    */
   deliveriesOf(
     merchantId: MerchantId,
@@ -290,7 +290,7 @@ export interface ClockReadings {
 /**
  * On whose behalf a read runs. A store that other processes share may queue the reads of persons,
  * refuse them as `overloaded`, and abort a slow one (`timed_out`): these are the lists, the
- * figures, and the reads with asker `person`. Reads of payment requests and jobs never wait for
+ * figures, and the reads with asker `user`. Reads of payment requests and jobs never wait for
  * them.
  */
 export type Asker = "person" | "payment" | "job";
@@ -317,7 +317,7 @@ export interface StoreStats {
 /** A store that a server runs on. */
 export interface RunningStore extends Store {
   /** Console users and the audit log. Closed with the store. */
-  readonly people: PeopleStore;
+  readonly users: UserStore;
   /** The keys that open the database, and its progress. Closed with the store. */
   readonly identity: IdentityStore;
   /** false: the last write failed, so the next change will probably be refused. */

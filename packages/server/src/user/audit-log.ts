@@ -1,8 +1,8 @@
 import { type AuditHead, auditBeginning, follows } from "./audit-chain.ts";
-import type { PeopleStore } from "./user-store.ts";
+import type { UserStore } from "./user-store.ts";
 
 /** Read access to the log. All methods reject with StoreError. */
-export type AuditLog = Pick<PeopleStore, "auditAfter" | "auditHead" | "personByName" | "isGenuine">;
+export type AuditLog = Pick<UserStore, "auditAfter" | "auditHead" | "userByName" | "isGenuine">;
 
 const piece = 1_000;
 

@@ -1,9 +1,9 @@
 import type { Instant } from "../kernel/instant.ts";
-import type { PersonId } from "./user.ts";
+import type { UserId } from "./user.ts";
 
 /** The author of an act: a user, a program with a key, or the server itself at startup. */
 export type Actor =
-  | { readonly kind: "person"; readonly id: PersonId; readonly name: string }
+  | { readonly kind: "person"; readonly id: UserId; readonly name: string }
   /** A program with an integration key of the account that `detail` names. */
   | { readonly kind: "key" }
   | { readonly kind: "server" }

@@ -1,32 +1,32 @@
 import type { Instant } from "../kernel/instant.ts";
 import type { Act } from "./audit.ts";
 import type { AuditHead, AuditRow } from "./audit-chain.ts";
-import type { PersonId, PersonView, Role } from "./user.ts";
+import type { UserId, UserView, Role } from "./user.ts";
 
 /**
  * Storage of users, their sessions and the audit log. A separate port: users belong to no merchant,
  * and the payment path never uses it.
  *
- * Each store that can be opened has one, `RunningStore.people`: the embedded store writes it
+ * Each store that can be opened has one, `RunningStore.users`: the embedded store writes it
  * through its single writer thread, the PostgreSQL store through its own role and connections.
- * start/open-console-users.ts builds `People` on it.
+ * start/open-console-users.ts builds `Users` on it.
  *
  * All methods reject with StoreError (stores/store.ts), like those of `Store`.
  */
-export interface PeopleStore {
-  person(id: PersonId): Promise<PersonRecord | undefined>;
+export interface UserStore {
+  user(id: UserId): Promise<UserRecord | undefined>;
   /** By the name's key (`nameKeyOf`). */
-  personByName(key: string): Promise<PersonRecord | undefined>;
+  userByName(key: string): Promise<UserRecord | undefined>;
   /** By the SHA-256 of an invitation, in hex, expired or not. */
-  personByInvitation(digest: string): Promise<PersonRecord | undefined>;
+  userByInvitation(digest: string): Promise<UserRecord | undefined>;
   /** All users, ordered by their names' keys. */
-  people(): Promise<readonly PersonRecord[]>;
+  users(): Promise<readonly UserRecord[]>;
   /**
    * By the SHA-256 of the session's secret, in hex, expired or not, with the user's present record.
    */
   session(
     digest: string,
-  ): Promise<{ readonly session: SessionRecord; readonly person: PersonRecord } | undefined>;
+  ): Promise<{ readonly session: SessionRecord; readonly user: UserRecord } | undefined>;
 
   /**
    * Entries of the audit log with numbers below `before` (the newest when undefined), in descending
@@ -45,7 +45,7 @@ export interface PeopleStore {
    * `commit_unknown`, the change may have been applied or not; with `unavailable` it was not. If
    * several conflicts apply, the result is the first of: no admin, version, name.
    */
-  commit(change: PeopleChange): Promise<PeopleResult>;
+  commit(change: UserChange): Promise<UserResult>;
   /**
    * Records the use of a session. Never moves its last use back; without effect when the session
    * does not exist. Less durable than changes.
@@ -53,14 +53,14 @@ export interface PeopleStore {
   useSession(digest: string, at: Instant): Promise<void>;
 }
 
-export interface PersonRecord {
-  readonly id: PersonId;
+export interface UserRecord {
+  readonly id: UserId;
   /** Counts up from 1 with every change. */
   readonly version: number;
   /** Never changes. */
   readonly name: string;
   readonly role: Role;
-  readonly state: PersonView["state"];
+  readonly state: UserView["state"];
   readonly createdAt: Instant;
   readonly lastSignedInAt: Instant | undefined;
   /**
@@ -94,7 +94,7 @@ export function nameKeyOf(name: string): string {
 export interface SessionRecord {
   /** SHA-256 of its secret, in hex. */
   readonly digest: string;
-  readonly personId: PersonId;
+  readonly userId: UserId;
   readonly startedAt: Instant;
   readonly lastUsedAt: Instant;
   /** Its absolute end. */
@@ -103,16 +103,16 @@ export interface SessionRecord {
   readonly mac?: Uint8Array | undefined;
 }
 
-export interface PeopleChange {
+export interface UserChange {
   readonly at: Instant;
   /** At least one: every change is recorded in the audit log. */
   readonly acts: readonly [Act, ...Act[]];
   /** `replaces`: the version that was read; undefined for a new user. */
-  readonly person?: { readonly next: PersonRecord; readonly replaces: number | undefined };
+  readonly user?: { readonly next: UserRecord; readonly replaces: number | undefined };
   /** Sessions to end: one, or all of a user except one. */
   readonly ends?:
     | { readonly digest: string }
-    | { readonly of: PersonId; readonly except: string | undefined };
+    | { readonly of: UserId; readonly except: string | undefined };
   /**
    * A session to begin, after the others were ended. Sessions that have expired at `at` are
    * deleted.
@@ -127,7 +127,7 @@ export interface PeopleChange {
   readonly chain?: { readonly after: AuditHead; readonly rows: readonly AuditRow[] };
 }
 
-export type PeopleResult =
+export type UserResult =
   /** `number`: of the first of its entries. */
   | { readonly outcome: "committed"; readonly number: number }
   /** The user has another version now. */
@@ -142,4 +142,4 @@ export type PeopleResult =
   | { readonly outcome: "head_moved" };
 
 /** A store's result of a change, as passed between threads or returned by a database function. */
-export type PeopleOutcome = PeopleResult["outcome"];
+export type UserOutcome = UserResult["outcome"];

@@ -1,7 +1,7 @@
 import { day, type Instant } from "../kernel/instant.ts";
 
 /** Sixteen random hex characters. */
-export type PersonId = string & { readonly brand: "person" };
+export type UserId = string & { readonly brand: "person" };
 
 /**
  * Permissions in the console, each role including the one before: view (`viewer`), move money and
@@ -21,8 +21,8 @@ export function mayDo(role: Role, needed: Role): boolean {
 export const forgottenMs = 90 * day;
 
 /** The data of a user that other users may see. */
-export interface PersonView {
-  readonly id: PersonId;
+export interface UserView {
+  readonly id: UserId;
   /** The sign-in name; unique without regard to letter case. */
   readonly name: string;
   readonly role: Role;

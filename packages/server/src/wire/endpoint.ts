@@ -1,5 +1,5 @@
 import type { Account } from "../merchant/account.ts";
-import type { PersonView } from "../user/user.ts";
+import type { UserView } from "../user/user.ts";
 import type { KeyGrant } from "../stores/change.ts";
 import type { WireAnswer } from "./answers/answer.ts";
 import type { EndpointDoc, Undocumented } from "./endpoint-doc.ts";
@@ -20,7 +20,7 @@ export type Endpoint = KeyedEndpoint | OpenEndpoint;
  * Everything that a server offers: operations and pages, and the console's calls about users and
  * sessions.
  */
-export type ServedEndpoint = Endpoint | PeopleEndpoint;
+export type ServedEndpoint = Endpoint | UserEndpoint;
 
 interface EndpointRow {
   /** As documented, without the trailing slash; letter case is ignored. */
@@ -72,9 +72,9 @@ export interface OpenEndpoint extends EndpointRow {
 }
 
 /** Takes no key, but checks the session of a request itself. */
-export interface PeopleEndpoint extends EndpointRow {
+export interface UserEndpoint extends EndpointRow {
   readonly key: "session";
-  handle(request: PeopleRequest): Promise<WireAnswer>;
+  handle(request: UserRequest): Promise<WireAnswer>;
 }
 
 /** A decoded request. Its card digits are wiped when `handle` has settled. */
@@ -112,13 +112,13 @@ export interface Caller {
   readonly isSameOrigin: boolean;
 }
 
-export interface PeopleRequest extends OpenRequest {
+export interface UserRequest extends OpenRequest {
   readonly caller: Caller;
 }
 
 /**
  * A decoded request whose key has been checked, or whose user was admitted without one
- * (http/sign-in/gate.ts).
+ * (http/sign-in/console-authorizer.ts).
  */
 export interface WireRequest extends OpenRequest {
   readonly account: Account;
@@ -128,7 +128,7 @@ export interface WireRequest extends OpenRequest {
    */
   readonly grants: KeyGrant;
   /** The signed-in user who sent the request: no secret of the account is shown then. */
-  readonly person?: PersonView | undefined;
+  readonly user?: UserView | undefined;
   /** Present if the request has an Idempotency-Key: the digest of the key and of the request. */
   readonly named?: { readonly digest: string };
 }

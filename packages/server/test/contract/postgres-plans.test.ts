@@ -64,11 +64,11 @@ const statements = {
   raiseIdentity: ["cofre_jobs"],
   databaseFigures: ["cofre_jobs", "pg_database_datname_index"],
   presentServer: ["cofre_jobs", "pg_database_datname_index"],
-  person: ["cofre_people", "person_pkey"],
-  personByName: ["cofre_people", "person_name"],
-  personByInvitation: ["cofre_people", "person_invitation"],
-  people: ["cofre_people", "person_name"],
-  personSession: ["cofre_people", "person_pkey", "person_session_pkey"],
+  user: ["cofre_people", "person_pkey"],
+  userByName: ["cofre_people", "person_name"],
+  userByInvitation: ["cofre_people", "person_invitation"],
+  users: ["cofre_people", "person_name"],
+  userSession: ["cofre_people", "person_pkey", "person_session_pkey"],
   auditBefore: ["cofre_people", "audit_entry_pkey"],
   auditAfter: ["cofre_people", "audit_entry_pkey"],
   // One row.
@@ -177,7 +177,7 @@ const unbounded: ReadonlyMap<string, readonly StatementName[]> = new Map<
   string,
   readonly StatementName[]
 >([
-  ["all of few rows", ["accounts", "accountKeys", "people"]],
+  ["all of few rows", ["accounts", "accountKeys", "users"]],
   [
     "tables of nodes and slots, which are few",
     ["holdSlots", "hasOlderNodes", "leaveSlots", "noteClock", "clockReadings"],
@@ -189,8 +189,8 @@ const unbounded: ReadonlyMap<string, readonly StatementName[]> = new Map<
   ["writes, a piece at a time", ["dropTokenDigests"]],
   ["compares all payments, a piece at a time", ["paymentsDiffering"]],
   [
-    "people and their sessions, which are few; each by a unique index",
-    ["person", "personByName", "personByInvitation", "personSession"],
+    "users and their sessions, which are few; each by a unique index",
+    ["user", "userByName", "userByInvitation", "userSession"],
   ],
 ]);
 

@@ -201,7 +201,7 @@ function describeSessions(databases: TestDatabases): void {
 
   test("control: a session that is silent for as long is given up, and what waits on it fails", async () => {
     const url = await databases.copy();
-    const connection = await Connection.open(url, "owner", undefined, "people");
+    const connection = await Connection.open(url, "owner", undefined, "lists");
     // Without the server's own limit only the client's timeout ends it.
     await connection.run("SET statement_timeout = 0");
     const results = await Promise.allSettled([

@@ -9,7 +9,7 @@ import { instant } from "../../src/kernel/instant.ts";
 import { systemClock } from "../../src/kernel/system-clock.ts";
 import { systemScheduler } from "../../src/kernel/system-scheduler.ts";
 import { SystemRandom } from "../../src/kernel/system-random.ts";
-import { CheckedPeople } from "../../src/sign-in/checked-users.ts";
+import { CheckedUsers } from "../../src/sign-in/checked-users.ts";
 import { digestOfKey, withKeyMac } from "../../src/operations/account-directory.ts";
 import { RowUpgradeJob } from "../../src/recovery/row-upgrade-job.ts";
 import type { Change } from "../../src/stores/change.ts";
@@ -67,8 +67,8 @@ async function opened(
         : Object.assign(Object.create(store) as RunningStore, methodsOf(store), { hasOlderNodes }),
     vault,
     withKeyMac: (key) => withKeyMac(macs, key.merchantId, key),
-    people: new CheckedPeople({
-      store: store.people,
+    users: new CheckedUsers({
+      store: store.users,
       macs,
       lastUnkeyedEntry: () => 0,
       refused: () => undefined,

@@ -14,8 +14,8 @@ interface EarlierInstallation {
   readonly integrationKey: string;
   /** The time when it was stopped. */
   readonly clock: number;
-  readonly admin: EarlierPerson & { readonly cookie: string; readonly csrf: string };
-  readonly viewer: EarlierPerson;
+  readonly admin: EarlierUser & { readonly cookie: string; readonly csrf: string };
+  readonly viewer: EarlierUser;
   readonly invitation: string;
   readonly tokens: readonly { readonly token: string; readonly mask: string }[];
   readonly payments: readonly string[];
@@ -23,7 +23,7 @@ interface EarlierInstallation {
   readonly files: Readonly<Record<string, string>>;
 }
 
-interface EarlierPerson {
+interface EarlierUser {
   readonly name: string;
   readonly password: string;
   readonly secret: string;

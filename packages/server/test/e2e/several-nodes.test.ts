@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { after, describe, test, type TestContext } from "node:test";
 import { systemClock } from "../../src/kernel/system-clock.ts";
 import { temporaryFolder } from "../command.ts";
-import { ask, codeOf, ConsolePeople, type Fields, type Headers } from "../console-people.ts";
+import { ask, codeOf, ConsoleUsers, type Fields, type Headers } from "../server-with-users.ts";
 import { TestDatabases, testUrl } from "../postgres/databases.ts";
 import { directBody, integrationKey, startTestServer, type TestServer } from "../server.ts";
 
@@ -100,7 +100,7 @@ function describeNodes(databases: TestDatabases): void {
 
   test("a session works at every node, and a world that another node has is an invalid account", async (context) => {
     const { one, startSecond } = await startNodes(context, databases, { COFRE_CONSOLE: "login" });
-    const admin = await new ConsolePeople(one, systemClock).firstAdmin();
+    const admin = await new ConsoleUsers(one, systemClock).firstAdmin();
     const two = await startSecond();
     const at = (
       node: TestServer,

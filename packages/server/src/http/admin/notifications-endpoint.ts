@@ -157,15 +157,15 @@ const doc: EndpointDoc = {
  * secret: with it, receivers could be sent forged notifications.
  */
 export function notificationsEndpoint(of: (account: Account) => NotificationsDeps): Endpoint {
-  const answerTo = async ({ params, account, person }: WireRequest): Promise<WireAnswer> => {
+  const answerTo = async ({ params, account, user }: WireRequest): Promise<WireAnswer> => {
     const deps = of(account);
     const asked = changes.filter((name) => params[name] !== undefined);
     if (asked.length > 0) {
       const changed = await endpointChanged(deps, params, account, asked);
-      return "body" in changed ? changed : list(deps, params, changed, person);
+      return "body" in changed ? changed : list(deps, params, changed, user);
     }
     return textOf(params, "replay") === undefined
-      ? list(deps, params, account, person)
+      ? list(deps, params, account, user)
       : replayed(deps, params, account);
   };
   return {
@@ -208,7 +208,7 @@ async function list(
   { store, keys, name }: NotificationsDeps,
   params: TreeObject,
   account: Account,
-  person: WireRequest["person"],
+  user: WireRequest["user"],
 ): Promise<WireAnswer> {
   const after = numberOf(params, "after", 0);
   const hash = hashOf(params);
@@ -243,7 +243,7 @@ async function list(
     state: stateOf(each),
     ...(each.offAt === undefined ? {} : { disabled_at: formatTimestamp(each.offAt) }),
     ...(each.goneAt === undefined ? {} : { gone_at: formatTimestamp(each.goneAt) }),
-    ...(person === undefined
+    ...(user === undefined
       ? { secret: receiverSecret(keys, name, secretName(each, each.secretVersion)) }
       : {}),
   }));
@@ -251,7 +251,7 @@ async function list(
     notifications,
     ...(told === undefined ? {} : { next: told.next ?? null }),
     endpoints,
-    ...(person === undefined
+    ...(user === undefined
       ? { payment_url_secret: receiverSecret(keys, name, urlSecretName) }
       : {}),
     public_key: receiverPublicKey(keys, name),

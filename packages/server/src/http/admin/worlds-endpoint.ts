@@ -231,11 +231,11 @@ export function worldsEndpoints(deps: WorldsDeps): readonly Endpoint[] {
   const answerAll = async ({
     method,
     params,
-    person,
-  }: Pick<WireRequest, "method" | "params" | "person">) =>
+    user,
+  }: Pick<WireRequest, "method" | "params" | "user">) =>
     method === "POST"
-      ? create(deps, params, person)
-      : answer({ worlds: deps.worlds.list().map((world) => shown(world, person)) });
+      ? create(deps, params, user)
+      : answer({ worlds: deps.worlds.list().map((world) => shown(world, user)) });
   return [
     deps.isClosed
       ? {
@@ -249,7 +249,7 @@ export function worldsEndpoints(deps: WorldsDeps): readonly Endpoint[] {
           ofServer: true,
           // A world's key opens that world, and shows no others.
           handle: async (request) =>
-            request.person !== undefined || deps.isAccount(request.account.id)
+            request.user !== undefined || deps.isAccount(request.account.id)
               ? answerAll(request)
               : wrongKey,
         }
@@ -269,7 +269,7 @@ export function worldsEndpoints(deps: WorldsDeps): readonly Endpoint[] {
       ),
       recorded: false,
       key: "secret",
-      handle: ({ params, account, person }) => changeWorld(deps, params, account, person),
+      handle: ({ params, account, user }) => changeWorld(deps, params, account, user),
     },
     {
       ...row,
@@ -306,7 +306,7 @@ async function answered<T>(reading: Promise<T>): Promise<T> {
 
 const foreign = refusalAnswer("COFRE-150");
 
-async function create(deps: WorldsDeps, params: TreeObject, person: Person): Promise<WireAnswer> {
+async function create(deps: WorldsDeps, params: TreeObject, user: User): Promise<WireAnswer> {
   const read = readPlan(deps, params);
   if ("status" in read) return read;
   const { plan } = read;
@@ -321,7 +321,7 @@ async function create(deps: WorldsDeps, params: TreeObject, person: Person): Pro
   )
     return keyTaken;
   try {
-    return answer({ world: shown(await deps.worlds.create(plan), person) });
+    return answer({ world: shown(await deps.worlds.create(plan), user) });
   } catch (error) {
     if (!(error instanceof WorldRefused)) throw error;
     return refused[error.reason];
@@ -454,12 +454,12 @@ async function changeWorld(
   { worlds }: WorldsDeps,
   params: TreeObject,
   { id }: Account,
-  person: Person,
+  user: User,
 ): Promise<WireAnswer> {
   const world = worlds.of(id);
   const asked = params["action"];
   if (asked === undefined)
-    return answer({ world: world === undefined ? null : shown(world, person) });
+    return answer({ world: world === undefined ? null : shown(world, user) });
   if (world === undefined) return noWorld;
   const action = worldActions.find((name) => name === asked);
   if (action === undefined) return refusalAnswer("COFRE-75", { list: worldActions.join(", ") });
@@ -481,7 +481,7 @@ async function changeWorld(
   else if (action === "snapshot") {
     if (!world.snapshot(name)) return refusalAnswer("COFRE-76");
   } else if (!(await worlds.restore(world, name))) return refusalAnswer("COFRE-77");
-  return answer({ world: shown(world, person) });
+  return answer({ world: shown(world, user) });
 }
 
 async function clock(deps: WorldsDeps, params: TreeObject, { id }: Account): Promise<WireAnswer> {
@@ -545,10 +545,10 @@ function clockOf(world: World): object {
   };
 }
 
-type Person = WireRequest["person"];
+type User = WireRequest["user"];
 
 /** A user is shown no key: a key permits everything in that world, whatever the user's role. */
-function shown(world: World, person: Person): object {
+function shown(world: World, user: User): object {
   const { id, payments, snapshots } = world;
   const { name, seed, keys } = world.plan;
   const { now, running } = world.time;
@@ -556,7 +556,7 @@ function shown(world: World, person: Person): object {
     id,
     name,
     seed,
-    ...(person === undefined
+    ...(user === undefined
       ? { integration_key: keys.integrationKey, public_integration_key: keys.publicIntegrationKey }
       : {}),
     clock: { now: formatInstant(now), running },

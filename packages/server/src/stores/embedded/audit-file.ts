@@ -2,7 +2,7 @@ import type { DatabaseSync } from "node:sqlite";
 import type { AuditLog } from "../../user/audit-log.ts";
 import { StoreError } from "../store.ts";
 import { hasDatabase } from "./data-folder.ts";
-import { EmbeddedPeople } from "./embedded-people.ts";
+import { EmbeddedUsers } from "./embedded-users.ts";
 import { peopleMacs } from "./migrations/009-people-macs.ts";
 import { migrations } from "./migrations/index.ts";
 import {
@@ -27,9 +27,9 @@ export function openAuditFile(file: string): { readonly log: AuditLog; close(): 
   try {
     const reader = translated(() => readerOf(file));
     return {
-      log: new EmbeddedPeople(
+      log: new EmbeddedUsers(
         reader,
-        { submitPeople: () => Promise.reject(new StoreError("closed")) },
+        { submitUserChange: () => Promise.reject(new StoreError("closed")) },
         () => !reader.isOpen,
       ),
       close: async () => reader.close(),

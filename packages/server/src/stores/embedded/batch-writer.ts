@@ -2,7 +2,7 @@ import type { DatabaseSync } from "node:sqlite";
 import type { ChangeMessage, Outcome } from "../change-message.ts";
 import type { IdentityRaise } from "../identity.ts";
 import { ChangeWriter } from "./change-writer.ts";
-import { type PeopleAnswer, type PeopleMessage, PeopleWriter } from "./people-writer.ts";
+import { type UserWriteResult, type UserMessage, UserWriter } from "./user-writer.ts";
 import { truncateLog } from "./open-database.ts";
 import { sqliteCode } from "./sqlite-error.ts";
 
@@ -42,13 +42,13 @@ const triedBytes = 65_536;
 export class BatchWriter {
   readonly #database: DatabaseSync;
   readonly #writer: ChangeWriter;
-  readonly #people: PeopleWriter;
+  readonly #users: UserWriter;
   #state: "ready" | "in_doubt" | "stopped" = "ready";
 
   constructor(database: DatabaseSync) {
     this.#database = database;
     this.#writer = new ChangeWriter(database);
-    this.#people = new PeopleWriter(database);
+    this.#users = new UserWriter(database);
   }
 
   write(batch: readonly ChangeMessage[]): BatchResult {
@@ -67,13 +67,13 @@ export class BatchWriter {
    * Writes a user change in its own transaction: there are few, and a failing one does not delay
    * payments.
    */
-  writePeople(message: PeopleMessage): PeopleAnswer {
+  writeUsers(message: UserMessage): UserWriteResult {
     if (this.#state === "in_doubt") this.#settle();
     if (this.#state !== "ready") return { outcome: "unavailable", number: 0 };
-    let answer: PeopleAnswer;
+    let answer: UserWriteResult;
     try {
       this.#database.exec("BEGIN IMMEDIATE");
-      answer = this.#people.write(message);
+      answer = this.#users.write(message);
     } catch (error) {
       const code = sqliteCode(error);
       this.#rollBack();

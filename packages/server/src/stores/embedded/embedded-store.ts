@@ -10,7 +10,7 @@ import type { Delivery, EndpointKey, QueueKey } from "../../notification/events.
 import { dueAt } from "../../payment/due.ts";
 import type { Payment } from "../../payment/payment.ts";
 import type { RefundId } from "../../payment/refund.ts";
-import type { PeopleStore } from "../../user/user-store.ts";
+import type { UserStore } from "../../user/user-store.ts";
 import type { StoredCard } from "../../vault/stored-card.ts";
 import { assertChangeIsSound } from "../change-rules.ts";
 import type { Change, CommitResult, HistoryRow, KeyGrant, IdempotentRequest } from "../change.ts";
@@ -55,7 +55,7 @@ import {
   notificationColumns,
 } from "./delivery-rows.ts";
 import { laneOf } from "./delivery-writer.ts";
-import { EmbeddedPeople } from "./embedded-people.ts";
+import { EmbeddedUsers } from "./embedded-users.ts";
 import { InlineWriter } from "./inline-writer.ts";
 import { openForReading, type Upgrading } from "./open-database.ts";
 import { orderIndex } from "../order-row.ts";
@@ -149,7 +149,7 @@ export async function openEmbeddedStore({
  * payments.
  */
 class SqliteStore implements RunningStore {
-  readonly people: PeopleStore;
+  readonly users: UserStore;
   readonly identity: IdentityStore = {
     read: async () => this.#identity(),
     raise: (raise) => this.#raiseIdentity(raise),
@@ -167,7 +167,7 @@ class SqliteStore implements RunningStore {
     this.#writer = writer;
     this.#afterClose = afterClose;
     this.#statements = prepareAll(reader);
-    this.people = new EmbeddedPeople(reader, writer, () => this.#closed !== undefined);
+    this.users = new EmbeddedUsers(reader, writer, () => this.#closed !== undefined);
   }
 
   async accountByKey(digest: KeyDigest): Promise<AccountByKey | undefined> {

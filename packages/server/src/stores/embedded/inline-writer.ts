@@ -4,7 +4,7 @@ import { StoreError, type StoreStats } from "../store.ts";
 import { type BatchResult, BatchWriter, type IdentityMessage } from "./batch-writer.ts";
 import { type DatabaseOptions, lockFile, openForWriting, Refused } from "./open-database.ts";
 import { StoreOpenError } from "./open-error.ts";
-import type { PeopleAnswer, PeopleMessage } from "./people-writer.ts";
+import type { UserWriteResult, UserMessage } from "./user-writer.ts";
 import { largestBatch, type Writer, type WriterOptions, WritingState } from "./writer.ts";
 
 interface Waiting {
@@ -53,9 +53,9 @@ export class InlineWriter implements Writer {
     });
   }
 
-  async submitPeople(message: PeopleMessage): Promise<PeopleAnswer> {
+  async submitUserChange(message: UserMessage): Promise<UserWriteResult> {
     if (this.#state !== "open") throw new StoreError("unavailable");
-    const answer = this.#attempt<PeopleAnswer>(() => this.#writer.writePeople(message), {
+    const answer = this.#attempt<UserWriteResult>(() => this.#writer.writeUsers(message), {
       outcome: "commit_unknown",
       number: 0,
     });

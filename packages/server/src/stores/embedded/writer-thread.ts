@@ -8,7 +8,7 @@ import type { IdentityMessage } from "./batch-writer.ts";
 import type { DatabaseOptions, Upgrading } from "./open-database.ts";
 import { StoreOpenError } from "./open-error.ts";
 import type { OpenRefusal } from "./open-error.ts";
-import type { PeopleAnswer, PeopleMessage } from "./people-writer.ts";
+import type { UserWriteResult, UserMessage } from "./user-writer.ts";
 import { type Writer, type WriterOptions, WritingState } from "./writer.ts";
 
 interface Waiting {
@@ -16,8 +16,8 @@ interface Waiting {
   readonly reject: (error: StoreError) => void;
 }
 
-interface WaitingForPeople {
-  readonly resolve: (answer: PeopleAnswer) => void;
+interface WaitingUserChange {
+  readonly resolve: (answer: UserWriteResult) => void;
   readonly reject: (error: StoreError) => void;
 }
 
@@ -35,7 +35,7 @@ interface TruncateAnswer {
 }
 
 /** Maximum number of user changes that wait for their commit; more are refused as `overloaded`. */
-const mostPeopleWaiting = 256;
+const mostUserChangesWaiting = 256;
 
 /**
  * The main thread's side of the writer thread. Answers arrive in the order of the changes, so a
@@ -51,7 +51,7 @@ export class WriterThread implements Writer {
   readonly #maxQueued: number;
   readonly #writing: WritingState;
   readonly #waiting: Waiting[] = [];
-  readonly #waitingForPeople: WaitingForPeople[] = [];
+  readonly #waitingUserChanges: WaitingUserChange[] = [];
   readonly #exited: Promise<void>;
   readonly #whenDrained: (() => void)[] = [];
   readonly #whenTried: ((works: boolean) => void)[] = [];
@@ -70,12 +70,12 @@ export class WriterThread implements Writer {
     this.#writing = new WritingState(onWriting);
     worker.on(
       "message",
-      (answer: BatchAnswer | PeopleAnswer | TruncateAnswer | IdentityAnswer | boolean) => {
+      (answer: BatchAnswer | UserWriteResult | TruncateAnswer | IdentityAnswer | boolean) => {
         if (typeof answer === "boolean") this.#tried(answer);
         else if ("truncated" in answer)
           for (const resolve of this.#whenTruncated.splice(0)) resolve(answer.truncated);
         else if ("raised" in answer) this.#whenRaised.shift()?.(answer.raised);
-        else if ("outcome" in answer) this.#answeredPeople(answer);
+        else if ("outcome" in answer) this.#answeredUsers(answer);
         else this.#answered(answer);
       },
     );
@@ -121,11 +121,12 @@ export class WriterThread implements Writer {
   }
 
   /** User changes are answered in their own order. They are few, so each is posted at once. */
-  submitPeople(message: PeopleMessage): Promise<PeopleAnswer> {
+  submitUserChange(message: UserMessage): Promise<UserWriteResult> {
     return new Promise((resolve, reject) => {
       if (!this.#alive) throw new StoreError("unavailable");
-      if (this.#waitingForPeople.length >= mostPeopleWaiting) throw new StoreError("overloaded");
-      this.#waitingForPeople.push({ resolve, reject });
+      if (this.#waitingUserChanges.length >= mostUserChangesWaiting)
+        throw new StoreError("overloaded");
+      this.#waitingUserChanges.push({ resolve, reject });
       this.#worker.postMessage(message, []);
     });
   }
@@ -189,7 +190,7 @@ export class WriterThread implements Writer {
 
   /** Resolves when every submitted change has been answered. */
   async drained(): Promise<void> {
-    if (this.#waiting.length + this.#waitingForPeople.length > 0)
+    if (this.#waiting.length + this.#waitingUserChanges.length > 0)
       await new Promise<void>((resolve) => void this.#whenDrained.push(resolve));
   }
 
@@ -224,9 +225,9 @@ export class WriterThread implements Writer {
     this.#tellDrained();
   }
 
-  #answeredPeople(answer: PeopleAnswer): void {
-    const waiting = this.#waitingForPeople.shift();
-    assert(waiting !== undefined, "the writer thread answers a change of people once");
+  #answeredUsers(answer: UserWriteResult): void {
+    const waiting = this.#waitingUserChanges.shift();
+    assert(waiting !== undefined, "the writer thread answers a user change once");
     this.#writing.judge(answer.outcome);
     if (answer.outcome === "committed") this.#commits += 1;
     waiting.resolve(answer);
@@ -234,7 +235,7 @@ export class WriterThread implements Writer {
   }
 
   #tellDrained(): void {
-    if (this.#waiting.length + this.#waitingForPeople.length === 0)
+    if (this.#waiting.length + this.#waitingUserChanges.length === 0)
       for (const resolve of this.#whenDrained.splice(0)) resolve();
   }
 
@@ -247,7 +248,7 @@ export class WriterThread implements Writer {
     for (const resolve of this.#whenRaised.splice(0)) resolve("commit_unknown");
     for (const resolve of [...this.#whenTried.splice(0), ...this.#whenTruncated.splice(0)])
       resolve(false);
-    for (const { reject } of [...this.#waiting.splice(0), ...this.#waitingForPeople.splice(0)])
+    for (const { reject } of [...this.#waiting.splice(0), ...this.#waitingUserChanges.splice(0)])
       reject(new StoreError("commit_unknown"));
     this.#tellDrained();
   }

@@ -5,7 +5,7 @@ import { outcomes } from "../change-message.ts";
 import type { BatchAnswer, ChangeMessage } from "../change-message.ts";
 import { lockFile, openForWriting, Refused } from "./open-database.ts";
 import type { DatabaseOptions } from "./open-database.ts";
-import type { PeopleMessage } from "./people-writer.ts";
+import type { UserMessage } from "./user-writer.ts";
 import { largestBatch } from "./writer.ts";
 
 /**
@@ -18,7 +18,7 @@ const port = parentPort;
 
 type Message =
   | readonly ChangeMessage[]
-  | PeopleMessage
+  | UserMessage
   | IdentityMessage
   | "try"
   | "truncate"
@@ -47,8 +47,8 @@ try {
         ...result.outcomes.map((outcome) => outcomes.indexOf(outcome)),
       ] satisfies BatchAnswer);
     }
-    if (typeof message === "object" && "people" in message)
-      port.postMessage(writer.writePeople(message));
+    if (typeof message === "object" && "users" in message)
+      port.postMessage(writer.writeUsers(message));
     if (typeof message === "object" && "raise" in message)
       port.postMessage({ raised: writer.raiseIdentity(message) });
     if (message === "try") port.postMessage(writer.tryWriting());

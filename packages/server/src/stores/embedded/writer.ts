@@ -1,7 +1,7 @@
 import type { ChangeMessage, Outcome } from "../change-message.ts";
 import type { StoreStats } from "../store.ts";
 import type { IdentityMessage } from "./batch-writer.ts";
-import type { PeopleAnswer, PeopleMessage } from "./people-writer.ts";
+import type { UserWriteResult, UserMessage } from "./user-writer.ts";
 
 /**
  * Writes the file of an embedded store: on its own thread for a persistent file, on the caller's
@@ -16,7 +16,7 @@ export interface Writer {
    */
   submit(message: ChangeMessage): Promise<Outcome>;
   /** User changes are answered in their own order. Rejects as `submit` does. */
-  submitPeople(message: PeopleMessage): Promise<PeopleAnswer>;
+  submitUserChange(message: UserMessage): Promise<UserWriteResult>;
   /** Updates the identity row of the database. */
   raiseIdentity(message: IdentityMessage): Promise<Outcome>;
   /** Resolves after a small test write, with whether it succeeded. */
@@ -58,7 +58,7 @@ export class WritingState {
     return this.#works;
   }
 
-  judge(outcome: Outcome | PeopleAnswer["outcome"]): void {
+  judge(outcome: Outcome | UserWriteResult["outcome"]): void {
     if (failures.has(outcome)) this.found(false);
     else if (outcome === "committed") this.found(true);
   }

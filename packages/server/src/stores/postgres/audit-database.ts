@@ -3,8 +3,8 @@ import type { AuditLog } from "../../user/audit-log.ts";
 import { StoreError } from "../store.ts";
 import { Connection, StatementError, type Value } from "./connection.ts";
 import { PostgresOpenError } from "./open-error.ts";
-import { PostgresPeople } from "./postgres-people.ts";
-import { type PeopleStatement, sql, type StatementName } from "./sql.ts";
+import { PostgresUsers } from "./postgres-users.ts";
+import { type UserStatement, sql, type StatementName } from "./sql.ts";
 
 /**
  * SQLSTATEs for a missing role, table or column: no version of Cofre with the current audit log has
@@ -39,8 +39,8 @@ export async function openAuditDatabase(url: Secret<string>): Promise<AuditDatab
   const opened = await openAs("cofre_people", url, (connection) =>
     connection.rows("auditAfter", sql.auditAfter, [0, 0]),
   );
-  const log = new PostgresPeople({
-    read: <Row extends object>(name: PeopleStatement, ...values: readonly Value[]) =>
+  const log = new PostgresUsers({
+    read: <Row extends object>(name: UserStatement, ...values: readonly Value[]) =>
       rowsOf<Row>(opened, name, values),
     connect: () => Promise.reject(new StoreError("closed")),
     isClosed: () => !opened.isOpen,

@@ -56,7 +56,7 @@ const limits = {
   serving: { statementMs: 8_000, lockMs: 4_000, silenceMs: 10_000 },
   // A user waits no longer for a list, and a list does not hold payment rows in the server's memory
   // for longer.
-  people: { statementMs: 2_000, lockMs: 1_000, silenceMs: 10_000 },
+  lists: { statementMs: 2_000, lockMs: 1_000, silenceMs: 10_000 },
   // A starting node waits for another one that migrates the tables, without a limit on silence.
   preparing: { statementMs: 30_000, lockMs: 10_000, silenceMs: 0 },
 };
@@ -131,7 +131,7 @@ export class Connection {
       connectionString: url,
       connectionTimeoutMillis: connectMs,
       keepAlive: true,
-      application_name: use === "people" ? `cofre ${role} lists` : `cofre ${role}`,
+      application_name: use === "lists" ? `cofre ${role} lists` : `cofre ${role}`,
       types: readAs,
       pipeline: true,
     } satisfies ClientConfig & { readonly pipeline: boolean });

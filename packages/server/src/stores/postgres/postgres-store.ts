@@ -69,8 +69,8 @@ import { migrations } from "./migrations/index.ts";
 import { dropOlderIndexes } from "./older-indexes.ts";
 import { PostgresOpenError, type PostgresRefusal } from "./open-error.ts";
 import { type Beginning, checkBeginning } from "./origin.ts";
-import { PeopleLists } from "./people-lists.ts";
-import { PostgresPeople } from "./postgres-people.ts";
+import { InteractiveReads } from "./interactive-reads.ts";
+import { PostgresUsers } from "./postgres-users.ts";
 import { sql, type StatementName } from "./sql.ts";
 import { checkServer, checkServerAgain } from "./start-check.ts";
 
@@ -124,7 +124,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
       maxQueued: options.maxQueued ?? 4_096,
       onWriting: options.onWriting ?? (() => undefined),
     });
-    const lists = new PeopleLists(() => connect("cofre_gateway", "people"));
+    const lists = new InteractiveReads(() => connect("cofre_gateway", "lists"));
     const store = new PostgresStore(lane, lists, connect, () => connectWriter("cofre_people"));
     return store;
   } catch (error) {
@@ -219,7 +219,7 @@ function openErrorOf(error: unknown): unknown {
  * Readers with their own session, and the role of each: payments, cards, recovery with the other
  * jobs, the outbox, the upgrade of cards, the leases, and sign-in. A session answers in the order
  * of its requests, so no reader waits for another's reads. Lists for users have their own sessions
- * (people-lists.ts).
+ * (interactive-reads.ts).
  */
 const readers = {
   payments: "cofre_gateway",
@@ -228,7 +228,7 @@ const readers = {
   outbox: "cofre_jobs",
   cardUpgrade: "cofre_vault",
   leases: "cofre_jobs",
-  people: "cofre_people",
+  users: "cofre_people",
 } as const satisfies Readonly<Record<string, Role>>;
 type Reader = keyof typeof readers;
 
@@ -240,13 +240,13 @@ const pieceOfPayments = 500;
  * lane.
  */
 class PostgresStore implements RunningStore {
-  readonly people: PostgresPeople;
+  readonly users: PostgresUsers;
   readonly identity: IdentityStore = {
     read: () => this.#identity(),
     raise: (raise) => this.#raiseIdentity(raise),
   };
   readonly #lane: BatchLane;
-  readonly #lists: PeopleLists;
+  readonly #lists: InteractiveReads;
   readonly #connect: (role: Role) => Promise<Connection>;
   readonly #readers = new Map<Reader, Promise<Connection>>();
   readonly #cards: GatheredReads<CardRow>;
@@ -255,16 +255,16 @@ class PostgresStore implements RunningStore {
 
   constructor(
     lane: BatchLane,
-    lists: PeopleLists,
+    lists: InteractiveReads,
     connect: (role: Role) => Promise<Connection>,
-    connectPeople: () => Promise<Connection>,
+    connectUsers: () => Promise<Connection>,
   ) {
     this.#lane = lane;
     this.#lists = lists;
     this.#connect = connect;
-    this.people = new PostgresPeople({
-      read: (name, ...values) => this.#all("people", name, ...values),
-      connect: connectPeople,
+    this.users = new PostgresUsers({
+      read: (name, ...values) => this.#all("users", name, ...values),
+      connect: connectUsers,
       isClosed: () => this.#closed !== undefined,
     });
     this.#cards = new GatheredReads(
@@ -650,7 +650,7 @@ class PostgresStore implements RunningStore {
     for (const reader of readers)
       void reader.then((connection) => connection.close()).catch(() => undefined);
     this.#lists.renew();
-    this.people.renew();
+    this.users.renew();
   }
 
   async #takenBy({ merchantId, payment }: Change): Promise<CommitResult> {
@@ -668,7 +668,7 @@ class PostgresStore implements RunningStore {
   async #close(): Promise<void> {
     await this.#lane.drained();
     await this.#lane.close();
-    await Promise.all([this.people.close(), this.#lists.close()]);
+    await Promise.all([this.users.close(), this.#lists.close()]);
     await Promise.all(
       [...this.#readers.values()].map((reader) =>
         reader.then((connection) => connection.close()).catch(() => undefined),

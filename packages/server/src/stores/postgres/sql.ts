@@ -19,7 +19,7 @@ const delivery = `${hexOf("merchant", "merchantId")}, endpoint, number, ${hexOf(
 
 const account = `${hexOf("account.merchant", "id")}, version, name, settings`;
 
-const person = `${hexOf("person.id", "id")}, version, name, role, state, created_at, last_signed_in_at, passwords, ${hexOf("totp", "totp")}, totp_step,
+const user = `${hexOf("person.id", "id")}, version, name, role, state, created_at, last_signed_in_at, passwords, ${hexOf("totp", "totp")}, totp_step,
   failures, locked_until, ${hexOf("invitation", "invitation")}, invitation_ends_at, ${hexOf("person.mac", "mac")}`;
 
 const auditEntry = `no AS number, body, ${hexOf("digest", "digest")}, ${hexOf("mac", "mac")} FROM audit_entry`;
@@ -153,18 +153,15 @@ export const sql = {
   leaveSlots: "SELECT leave_slots_1($1)",
   noteClock: "SELECT note_clock_1($1, $2)",
   clockReadings: "SELECT others, latest FROM clock_readings_1($1, $2)",
-  person: `SELECT ${person} FROM person WHERE person.id = decode($1, 'hex')`,
-  personByName: `SELECT ${person} FROM person WHERE name_key = $1`,
-  personByInvitation: `SELECT ${person} FROM person WHERE person.invitation = decode($1, 'hex')`,
-  people: `SELECT ${person} FROM person ORDER BY name_key`,
-  personSession: `SELECT ${person}, started_at, last_used_at, ends_at, ${hexOf("person_session.mac", "session_mac")} FROM person_session JOIN person ON person.id = person_session.person
+  user: `SELECT ${user} FROM person WHERE person.id = decode($1, 'hex')`,
+  userByName: `SELECT ${user} FROM person WHERE name_key = $1`,
+  userByInvitation: `SELECT ${user} FROM person WHERE person.invitation = decode($1, 'hex')`,
+  users: `SELECT ${user} FROM person ORDER BY name_key`,
+  userSession: `SELECT ${user}, started_at, last_used_at, ends_at, ${hexOf("person_session.mac", "session_mac")} FROM person_session JOIN person ON person.id = person_session.person
     WHERE digest = decode($1, 'hex')`,
   auditBefore: `SELECT ${auditEntry} WHERE no < $1 ORDER BY no DESC LIMIT $2`,
   auditAfter: `SELECT ${auditEntry} WHERE no > $1 ORDER BY no LIMIT $2`,
   auditHead: `SELECT no AS number, ${hexOf("digest", "digest")} FROM audit_head`,
 } as const;
 export type StatementName = keyof typeof sql;
-export type PeopleStatement = Extract<
-  StatementName,
-  `person${string}` | `audit${string}` | "people"
->;
+export type UserStatement = Extract<StatementName, `user${string}` | `audit${string}`>;

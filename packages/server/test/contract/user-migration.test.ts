@@ -10,7 +10,7 @@ import { Secret } from "../../src/kernel/secret.ts";
 import { SystemRandom } from "../../src/kernel/system-random.ts";
 import { moveStore, verifyMove } from "../../src/store-migration/move-store.ts";
 import { verifyAuditLog } from "../../src/user/audit-log.ts";
-import { createPeople } from "../../src/sign-in/user-service.ts";
+import { createUsers } from "../../src/sign-in/user-service.ts";
 import { openAuditFile } from "../../src/stores/embedded/audit-file.ts";
 import { openEmbeddedStore } from "../../src/stores/embedded/embedded-store.ts";
 import { openMoveSource } from "../../src/stores/embedded/move-source.ts";
@@ -21,7 +21,7 @@ import {
   createMemoryKeyProvider,
   createMemoryWrappedKeyStore,
 } from "../../src/vault/memory-key-provider.ts";
-import { hire, openOffice, origin, refusedWith, signIn } from "../office.ts";
+import { hire, openOffice, origin, refusedWith, signIn } from "../console-users.ts";
 import { openStoreOn, query, TestDatabases, testUrl } from "../postgres/databases.ts";
 
 const random = new SystemRandom();
@@ -36,11 +36,11 @@ async function fill(context: TestContext) {
   const file = join(folder, "cofre.db");
   const store = await openEmbeddedStore({ file });
   try {
-    const office = await openOffice({ store: store.people });
+    const office = await openOffice({ store: store.users });
     const bob = await hire(office, "bob", "operator");
     for (let tries = 0; tries < 10; tries += 1)
       await assert.rejects(signIn(office, bob, { code: "000000" }), refusedWith("sign_in_refused"));
-    await office.people.invite(office.admin.signedIn, { name: "eve", role: "viewer", origin });
+    await office.users.invite(office.admin.signedIn, { name: "eve", role: "viewer", origin });
     const act = {
       actor: { kind: "server" },
       origin,
@@ -50,7 +50,7 @@ async function fill(context: TestContext) {
       of: undefined,
       detail: undefined,
     } as const;
-    await Promise.all(Array.from({ length: 200 }, () => office.people.record(act)));
+    await Promise.all(Array.from({ length: 200 }, () => office.users.record(act)));
     return { file, office, bob };
   } finally {
     await store.close();
@@ -115,21 +115,21 @@ function describeMove(databases: TestDatabases): void {
 
     const store = await openStoreOn(url);
     context.after(() => store.close());
-    const there = { ...office, people: createPeople({ ...office.options, store: store.people }) };
-    assert.deepEqual(await there.people.verifyAudit(), {
+    const there = { ...office, users: createUsers({ ...office.options, store: store.users }) };
+    assert.deepEqual(await there.users.verifyAudit(), {
       entries: moved.counts.audit_entry,
       firstBad: undefined,
       head: noted,
     });
     assert.deepEqual(
-      (await there.people.list()).map(({ name, role, state }) => `${name} ${role} ${state}`),
+      (await there.users.list()).map(({ name, role, state }) => `${name} ${role} ${state}`),
       ["admin admin active", "bob operator active", "eve viewer invited"],
     );
-    await assert.rejects(there.people.resume(office.admin.session), refusedWith("not_signed_in"));
+    await assert.rejects(there.users.resume(office.admin.session), refusedWith("not_signed_in"));
     office.clock.advance(30 * second);
     await assert.rejects(signIn(there, bob), refusedWith("sign_in_refused"), "locked there too");
     await signIn(there, office.admin);
-    const { entries, fault, fits } = await verifyAuditLog(store.people, [noted]);
+    const { entries, fault, fits } = await verifyAuditLog(store.users, [noted]);
     assert.deepEqual(
       { entries, fault, fits },
       { entries: moved.counts.audit_entry + 2, fault: undefined, fits: noted },

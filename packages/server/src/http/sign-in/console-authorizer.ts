@@ -7,19 +7,19 @@ import { errorFacts } from "../../logging/error-facts.ts";
 import type { Log } from "../../logging/log-event.ts";
 import type { Account } from "../../merchant/account.ts";
 import type { Act, Actor } from "../../user/audit.ts";
-import type { People, SignedIn } from "../../sign-in/users.ts";
-import { mayDo, type PersonView } from "../../user/user.ts";
+import type { Users, SignedIn } from "../../sign-in/users.ts";
+import { mayDo, type UserView } from "../../user/user.ts";
 import { paymentToldBy } from "../recording/answer-view.ts";
 import { isInterfacePath } from "../routes.ts";
 import type { WireAnswer } from "../../wire/answers/answer.ts";
 import type { Caller, KeyedEndpoint, OpenRequest } from "../../wire/endpoint.ts";
 import type { ErrorCode } from "../../wire/errors/refusal.ts";
-import { invalid, peopleError, refusalOf } from "./people-errors.ts";
+import { invalid, userError, refusalOf } from "./user-errors.ts";
 import type { Need } from "../../wire/permission.ts";
 import { detailOf, targetOf } from "./audit-texts.ts";
 
-export interface PeopleGateParts {
-  readonly people: Pick<People, "resume" | "record">;
+export interface ConsoleAuthorizerParts {
+  readonly users: Pick<Users, "resume" | "record">;
   /**
    * The account with this id, including worlds; the first account if no id is given. undefined:
    * there is none.
@@ -32,7 +32,7 @@ export interface PeopleGateParts {
 /** An admitted request of a signed-in user. */
 export interface Admitted {
   readonly account: Account;
-  readonly person: PersonView;
+  readonly user: UserView;
   /**
    * Records the result in the audit log, and adds the remaining session time to the answer. Never
    * rejects.
@@ -40,7 +40,7 @@ export interface Admitted {
   end(answer: WireAnswer): Promise<WireAnswer>;
 }
 
-/** Records the result of an action by key. Rejects as the gate does. */
+/** Records the result of an action by key. Rejects as the authorizer does. */
 export type EndByKey = (answer: WireAnswer) => Promise<WireAnswer>;
 
 /** Repeated views of the same data by the same user are recorded once in this time. */
@@ -48,8 +48,8 @@ const lookMs = 10 * minute;
 /** The oldest entries are dropped first; the next view is then recorded again. */
 const mostLooks = 10_000;
 
-/** What the gate reads of an endpoint that takes a key. */
-export type GatedEndpoint = Pick<KeyedEndpoint, "path" | "permission" | "ofServer">;
+/** What the authorizer reads of an endpoint that takes a key. */
+export type AuthorizedEndpoint = Pick<KeyedEndpoint, "path" | "permission" | "ofServer">;
 
 type Asked = Pick<OpenRequest, "method" | "params">;
 
@@ -61,14 +61,14 @@ const openCodes: ReadonlySet<string> = new Set<ErrorCode>(["COFRE-14", "COFRE-22
  * log. Owns a bounded list of recent views. A change is recorded before it is made, and is refused
  * if it cannot be recorded.
  */
-export class PeopleGate {
-  readonly #parts: PeopleGateParts;
+export class ConsoleAuthorizer {
+  readonly #parts: ConsoleAuthorizerParts;
   readonly #looks = new BoundedMap<
     string,
     { readonly at: Instant; readonly written: Promise<number> }
   >(mostLooks);
 
-  constructor(parts: PeopleGateParts) {
+  constructor(parts: ConsoleAuthorizerParts) {
     this.#parts = parts;
   }
 
@@ -77,7 +77,7 @@ export class PeopleGate {
    * request, or not now.
    */
   async admit(
-    endpoint: GatedEndpoint,
+    endpoint: AuthorizedEndpoint,
     request: Asked,
     caller: Caller,
   ): Promise<Admitted | undefined> {
@@ -86,7 +86,7 @@ export class PeopleGate {
       return await this.#admit(
         endpoint,
         request,
-        await signedInBy(this.#parts.people, caller),
+        await signedInBy(this.#parts.users, caller),
         caller,
       );
     } catch (error) {
@@ -95,31 +95,31 @@ export class PeopleGate {
   }
 
   async #admit(
-    { path, permission, ofServer }: GatedEndpoint,
+    { path, permission, ofServer }: AuthorizedEndpoint,
     request: Asked,
     signedIn: SignedIn,
     caller: Caller,
   ): Promise<Admitted> {
     const { accountOf, clock } = this.#parts;
-    const { person } = signedIn;
+    const { user } = signedIn;
     const need = permission(request);
     const target = targetOf(path, request.params);
-    const by = { actor: actorOf(person), origin: caller.address, target };
-    if (need.kind === "act" && !mayDo(person.role, need.role)) {
+    const by = { actor: actorOf(user), origin: caller.address, target };
+    if (need.kind === "act" && !mayDo(user.role, need.role)) {
       await this.#seldom(signedIn, `refused ${need.act}`, {
         ...by,
         act: need.act,
         result: "refused",
-        detail: `role ${person.role}`,
+        detail: `role ${user.role}`,
       });
-      throw peopleError("role");
+      throw userError("role");
     }
     const account = await accountOf(ofServer === true ? undefined : caller.account);
     if (account === undefined) throw invalid("Header", "X-Cofre-Account");
     const number = await this.#writeDown(need, account, signedIn, by);
     return {
       account,
-      person,
+      user,
       end: async (answer) => {
         if (need.kind === "act")
           await this.#ended({ ...by, act: need.act, of: number }, account, answer);
@@ -137,7 +137,7 @@ export class PeopleGate {
    * payments by key are in their own histories. `callerOf` is called only if something is recorded.
    */
   byKey(
-    { path, permission }: GatedEndpoint,
+    { path, permission }: AuthorizedEndpoint,
     request: Asked,
     account: Account,
     callerOf: () => Caller,
@@ -180,17 +180,17 @@ export class PeopleGate {
     caller: Caller,
     { isView = false }: { readonly isView?: boolean } = {},
   ): Promise<SignedIn> {
-    const signedIn = await signedInBy(this.#parts.people, caller);
-    const { person } = signedIn;
-    const by = { actor: actorOf(person), origin: caller.address, target: path };
-    if (!mayDo(person.role, "admin")) {
+    const signedIn = await signedInBy(this.#parts.users, caller);
+    const { user } = signedIn;
+    const by = { actor: actorOf(user), origin: caller.address, target: path };
+    if (!mayDo(user.role, "admin")) {
       await this.#seldom(signedIn, "refused request", {
         ...by,
         act: "request",
         result: "refused",
-        detail: `role ${person.role}`,
+        detail: `role ${user.role}`,
       });
-      throw peopleError("role");
+      throw userError("role");
     }
     if (isView)
       await this.#seldom(signedIn, "viewed", {
@@ -227,7 +227,7 @@ export class PeopleGate {
   /** It may be unknown whether the entry was written; in that case nothing else is done. */
   async #before(act: Act): Promise<number> {
     try {
-      return await this.#parts.people.record(act);
+      return await this.#parts.users.record(act);
     } catch (error) {
       if (!(error instanceof ServiceError))
         this.#parts.log.write({ event: "audit_failed", ...errorFacts(error) });
@@ -239,9 +239,9 @@ export class PeopleGate {
    * Records a view once in ten minutes: the page repeats the same request every two seconds for
    * hours. Concurrent requests wait for the same entry.
    */
-  async #seldom({ person, csrf }: SignedIn, kind: string, act: Omit<Act, "of">): Promise<void> {
+  async #seldom({ user, csrf }: SignedIn, kind: string, act: Omit<Act, "of">): Promise<void> {
     const now = this.#parts.clock.now();
-    const key = [person.id, csrf, kind, act.target].join(" ");
+    const key = [user.id, csrf, kind, act.target].join(" ");
     const known = this.#looks.get(key);
     if (known !== undefined && now >= known.at && now - known.at < lookMs) {
       await known.written;
@@ -265,7 +265,7 @@ export class PeopleGate {
     const { status, code } = answer;
     const target = paymentToldBy(answer)?.hash ?? act.target;
     try {
-      await this.#parts.people.record({
+      await this.#parts.users.record({
         ...act,
         target,
         result: resultOf(answer),
@@ -285,23 +285,20 @@ function resultOf({ status, code }: WireAnswer): Act["result"] {
 
 type By = Pick<Act, "actor" | "origin" | "target">;
 
-function actorOf({ id, name }: PersonView): Actor {
+function actorOf({ id, name }: UserView): Actor {
   return { kind: "person", id, name };
 }
 
 /**
  * Resolves the session of a request, which needs the cookie and the header that only this server's
- * page can send with it, and must come from no other page. Throws WireError, PeopleError or
+ * page can send with it, and must come from no other page. Throws WireError, UserError or
  * ServiceError.
  */
-export async function signedInBy(
-  people: Pick<People, "resume">,
-  caller: Caller,
-): Promise<SignedIn> {
+export async function signedInBy(users: Pick<Users, "resume">, caller: Caller): Promise<SignedIn> {
   fromOwnPage(caller);
-  if (caller.session === undefined) throw peopleError("not_signed_in");
-  const signedIn = await people.resume(caller.session, !caller.isBackground);
-  if (!isSame(caller.csrf ?? "", signedIn.csrf)) throw peopleError("not_from_page");
+  if (caller.session === undefined) throw userError("not_signed_in");
+  const signedIn = await users.resume(caller.session, !caller.isBackground);
+  if (!isSame(caller.csrf ?? "", signedIn.csrf)) throw userError("not_from_page");
   return signedIn;
 }
 
@@ -310,7 +307,7 @@ export async function signedInBy(
  * any value, proves the origin.
  */
 export function fromOwnPage({ isSameOrigin, csrf }: Caller): void {
-  if (!isSameOrigin || csrf === undefined) throw peopleError("not_from_page");
+  if (!isSameOrigin || csrf === undefined) throw userError("not_from_page");
 }
 
 function isSame(given: string, expected: string): boolean {
@@ -323,12 +320,12 @@ function isSame(given: string, expected: string): boolean {
  * may do now.
  */
 export function sessionHeaders(
-  { person, idleUntil, endsAt }: SignedIn,
+  { user, idleUntil, endsAt }: SignedIn,
   clock: Clock,
 ): readonly (readonly [name: string, value: string])[] {
   const leftMs = Math.min(idleUntil, endsAt) - clock.now();
   return [
     ["X-Cofre-Session-Seconds", String(Math.max(0, Math.floor(leftMs / 1_000)))],
-    ["X-Cofre-Role", person.role],
+    ["X-Cofre-Role", user.role],
   ];
 }

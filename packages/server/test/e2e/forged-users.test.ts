@@ -6,7 +6,7 @@ import { describe, test, type TestContext } from "node:test";
 import { openAudit } from "../../src/start/commands.ts";
 import { readConfig } from "../../src/config/read-config.ts";
 import { verifyAuditLog } from "../../src/user/audit-log.ts";
-import { ask, ConsolePeople } from "../console-people.ts";
+import { ask, ConsoleUsers } from "../server-with-users.ts";
 import { directBody, integrationKey, startTestServer, type TestServer } from "../server.ts";
 import { earlier, earlierFolder } from "./earlier-installation.ts";
 import { until } from "../until.ts";
@@ -66,10 +66,10 @@ describe("people of the version before", () => {
   test("sign in after the upgrade, an open invitation works, and the audit log goes on and is whole", async (context) => {
     const folder = await written(context);
     const server = await start(folder);
-    const people = new ConsolePeople(server);
-    const admin = await people.signIn(earlier.admin);
-    await people.signIn(earlier.viewer);
-    await people.accept(earlier.invitation);
+    const users = new ConsoleUsers(server);
+    const admin = await users.signIn(earlier.admin);
+    await users.signIn(earlier.viewer);
+    await users.accept(earlier.invitation);
     assert.equal((await admin.call("/__cofre/users", {})).body["status"], "SUCCESS");
     const { body } = await admin.call("/__cofre/audit", { verify: "true" });
     assert.equal(body["status"], "SUCCESS", JSON.stringify(body));
@@ -91,7 +91,7 @@ describe("people of the version before", () => {
 describe("what a program does with a key while people sign in", () => {
   test("is in the audit log where it changes how the server behaves, and not where it pays", async () => {
     await using server = await startTestServer({ environment: { COFRE_CONSOLE: "login" } });
-    const admin = await new ConsolePeople(server).firstAdmin();
+    const admin = await new ConsoleUsers(server).firstAdmin();
     await server.postJson("/__cofre/settings", {
       integration_key: integrationKey,
       settings: { descriptor: "SHOP" },
@@ -131,7 +131,7 @@ describe("a program that writes the database without the keys", () => {
   test("has the session of another person's row refused too", async (context) => {
     const folder = await written(context);
     const first = await start(folder);
-    const viewer = await new ConsolePeople(first).signIn(earlier.viewer);
+    const viewer = await new ConsoleUsers(first).signIn(earlier.viewer);
     await first[Symbol.asyncDispose]();
     const database = new DatabaseSync(join(folder, "cofre.db"));
     database.exec(
@@ -170,9 +170,9 @@ describe("a program that writes the database without the keys", () => {
       const folder = await written(context, sql);
       await using server = await start(folder);
       server.clock.advance(60_000);
-      const people = new ConsolePeople(server);
-      await assert.rejects(people.signIn(earlier.viewer));
-      await people.signIn(earlier.admin);
+      const users = new ConsoleUsers(server);
+      await assert.rejects(users.signIn(earlier.viewer));
+      await users.signIn(earlier.admin);
       assert.deepEqual(refusedRows(server), ["person"]);
     });
   }

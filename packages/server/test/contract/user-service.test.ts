@@ -7,11 +7,19 @@ import { after, describe, test, type TestContext } from "node:test";
 import { SystemRandom } from "../../src/kernel/system-random.ts";
 import { second } from "../../src/kernel/instant.ts";
 import { createPasswords } from "../../src/sign-in/password.ts";
-import { createPeople } from "../../src/sign-in/user-service.ts";
+import { createUsers } from "../../src/sign-in/user-service.ts";
 import { base32Of } from "../../src/sign-in/totp.ts";
 import { openEmbeddedStore } from "../../src/stores/embedded/embedded-store.ts";
 import type { RunningStore } from "../../src/stores/store.ts";
-import { codeAt, hire, openOffice, origin, password, secretBytes, signIn } from "../office.ts";
+import {
+  codeAt,
+  hire,
+  openOffice,
+  origin,
+  password,
+  secretBytes,
+  signIn,
+} from "../console-users.ts";
 import { openStoreOn, query, TestDatabases, testUrl } from "../postgres/databases.ts";
 
 /**
@@ -39,12 +47,12 @@ function describeRaces(
     };
 
     each("one code on two nodes at once lets one in", async ([one, two]) => {
-      const office = await openOffice({ store: one.people });
-      const other = createPeople({ ...office.options, store: two.people });
+      const office = await openOffice({ store: one.users });
+      const other = createUsers({ ...office.options, store: two.users });
       for (let round = 0; round < 10; round += 1) {
         office.clock.advance(30 * second);
         const code = codeAt(office.admin.secret, office.clock.now());
-        const tries = [office.people, other, office.people, other].map((node) =>
+        const tries = [office.users, other, office.users, other].map((node) =>
           node.signIn({ name: "admin", password, code, origin }),
         );
         const results = await Promise.allSettled(tries);
@@ -56,13 +64,13 @@ function describeRaces(
         office.clock.advance(30 * second);
         await signIn(office, office.admin);
       }
-      assert.equal((await office.people.verifyAudit()).firstBad, undefined);
+      assert.equal((await office.users.verifyAudit()).firstBad, undefined);
     });
 
     each("one invitation on two nodes at once signs one up", async ([one, two]) => {
-      const office = await openOffice({ store: one.people });
-      const other = createPeople({ ...office.options, store: two.people });
-      const { invitation } = await office.people.invite(office.admin.signedIn, {
+      const office = await openOffice({ store: one.users });
+      const other = createUsers({ ...office.options, store: two.users });
+      const { invitation } = await office.users.invite(office.admin.signedIn, {
         name: "bob",
         role: "viewer",
         origin,
@@ -70,7 +78,7 @@ function describeRaces(
       const link = invitation.reveal();
       const code = codeAt(secretBytes((await other.enrolment(link)).secret), office.clock.now());
       const results = await Promise.allSettled(
-        [office.people, other].map((node) =>
+        [office.users, other].map((node) =>
           node.enrol({ invitation: link, password, code, origin }),
         ),
       );
@@ -78,11 +86,11 @@ function describeRaces(
     });
 
     each("one name on two nodes at once is invited once", async ([one, two]) => {
-      const office = await openOffice({ store: one.people });
-      const other = createPeople({ ...office.options, store: two.people });
+      const office = await openOffice({ store: one.users });
+      const other = createUsers({ ...office.options, store: two.users });
       const given = { role: "viewer", origin } as const;
       const results = await Promise.allSettled([
-        office.people.invite(office.admin.signedIn, { name: "Bob", ...given }),
+        office.users.invite(office.admin.signedIn, { name: "Bob", ...given }),
         other.invite(office.admin.signedIn, { name: "bOB", ...given }),
       ]);
       assert.deepEqual(results.map(({ status }) => status).toSorted(), ["fulfilled", "rejected"]);
@@ -98,16 +106,16 @@ function describeRaces(
     each(
       "two admins who disable each other, or make each other less, leave one",
       async ([one, two]) => {
-        const office = await openOffice({ store: one.people });
+        const office = await openOffice({ store: one.users });
         const bob = await hire(office, "bob", "admin");
-        const other = createPeople({ ...office.options, store: two.people });
+        const other = createUsers({ ...office.options, store: two.users });
         const results = await Promise.allSettled([
-          office.people.disable(office.admin.signedIn, bob.signedIn.person.id, origin),
-          other.setRole(bob.signedIn, office.admin.signedIn.person.id, "viewer", origin),
+          office.users.disable(office.admin.signedIn, bob.signedIn.user.id, origin),
+          other.setRole(bob.signedIn, office.admin.signedIn.user.id, "viewer", origin),
         ]);
         assert.equal(results.filter(({ status }) => status === "fulfilled").length, 1);
         assert.equal(
-          (await office.people.list()).filter(
+          (await office.users.list()).filter(
             ({ state, role }) => state === "active" && role === "admin",
           ).length,
           1,
@@ -118,17 +126,17 @@ function describeRaces(
     each(
       "wrong tries on two nodes at once are counted together, and no more than ten are looked at",
       async ([one, two]) => {
-        const office = await openOffice({ store: one.people });
-        const other = createPeople({ ...office.options, store: two.people });
-        const nodes = Array.from({ length: 7 }, () => [office.people, other]).flat();
+        const office = await openOffice({ store: one.users });
+        const other = createUsers({ ...office.options, store: two.users });
+        const nodes = Array.from({ length: 7 }, () => [office.users, other]).flat();
         await Promise.allSettled(
           nodes.map((node) => node.signIn({ name: "admin", password, code: "000000", origin })),
         );
-        const wrong = (await office.people.audit(undefined, 100)).filter(
+        const wrong = (await office.users.audit(undefined, 100)).filter(
           ({ detail }) => detail === "wrong_code",
         );
         assert.equal(wrong.length, 10);
-        await assert.rejects(signIn({ ...office, people: other }, office.admin), {
+        await assert.rejects(signIn({ ...office, users: other }, office.admin), {
           code: "sign_in_refused",
         });
       },
@@ -137,27 +145,27 @@ function describeRaces(
     each(
       "a browser is known on both nodes while strangers have locked the name, and opens it to none of them",
       async ([one, two]) => {
-        const office = await openOffice({ store: one.people });
-        const other = createPeople({ ...office.options, store: two.people });
+        const office = await openOffice({ store: one.users });
+        const other = createUsers({ ...office.options, store: two.users });
         const { admin, clock } = office;
         for (let tries = 0; tries < 10; tries += 1)
           await assert.rejects(
             other.signIn({ name: "admin", password, code: "000000", origin: `192.0.2.${tries}` }),
           );
         const known = { name: "admin", password, origin, marks: [admin.mark] };
-        for (const node of [other, office.people]) {
+        for (const node of [other, office.users]) {
           await node.signIn({ ...known, code: codeAt(admin.secret, clock.now()) });
           clock.advance(30 * second);
-          await assert.rejects(signIn({ ...office, people: node }, admin), {
+          await assert.rejects(signIn({ ...office, users: node }, admin), {
             code: "sign_in_refused",
           });
         }
         await assert.rejects(other.signIn({ ...known, code: "000000" }), {
           code: "sign_in_refused",
         });
-        const locked = (await office.people.list())[0]?.lockedUntil;
+        const locked = (await office.users.list())[0]?.lockedUntil;
         assert.ok(locked !== undefined && locked > clock.now());
-        assert.equal((await office.people.verifyAudit()).firstBad, undefined);
+        assert.equal((await office.users.verifyAudit()).firstBad, undefined);
       },
     );
   });
@@ -217,11 +225,11 @@ async function busyDay(
   store: RunningStore,
 ): Promise<{ readonly secrets: ReadonlyMap<string, Buffer>; readonly known: Buffer }> {
   const office = await openOffice({
-    store: store.people,
+    store: store.users,
     passwords: createPasswords({ random: new SystemRandom() }),
   });
-  const { people, admin, clock } = office;
-  const { invitation } = await people.invite(admin.signedIn, {
+  const { users, admin, clock } = office;
+  const { invitation } = await users.invite(admin.signedIn, {
     name: "bob",
     role: "viewer",
     origin,
@@ -236,11 +244,11 @@ async function busyDay(
   });
   await assert.rejects(signIn(office, bob, { password: "a wrong password of robert" }));
   await assert.rejects(
-    people.signIn({ name: "a password typed as a name", password: "bob", code: "000000", origin }),
+    users.signIn({ name: "a password typed as a name", password: "bob", code: "000000", origin }),
   );
   clock.advance(30 * second);
   const newPassword = "the next password of robert";
-  await people.changePassword({
+  await users.changePassword({
     session: session.reveal(),
     password: "the password of robert",
     code: codeAt(bob.secret, clock.now()),
@@ -306,10 +314,10 @@ test("of 1,000 random ways to tamper with the log each is noticed, at its place 
   const file = newFile(context);
   const store = await openEmbeddedStore({ file });
   context.after(() => store.close());
-  const office = await openOffice({ store: store.people });
-  const { people } = office;
+  const office = await openOffice({ store: store.users });
+  const { users } = office;
   for (let number = 0; number < 25; number += 1) await hire(office, `person-${number}`, "viewer");
-  const { entries, head } = await people.verifyAudit();
+  const { entries, head } = await users.verifyAudit();
   assert.ok(entries > 50);
 
   const database = new DatabaseSync(file);
@@ -440,16 +448,16 @@ test("of 1,000 random ways to tamper with the log each is noticed, at its place 
         .get()?.["n"],
     );
     database.exec("COMMIT");
-    const { firstBad } = await people.verifyAudit();
+    const { firstBad } = await users.verifyAudit();
     assert.equal(firstBad, number, `${tamper.name}: entry ${number}, ${isChanged} altered`);
     // Reading it does not fail.
-    await people.audit(undefined, 1_000);
+    await users.audit(undefined, 1_000);
     noticed += 1;
     database.exec(`BEGIN; ${restore}; COMMIT`);
   }
   assert.equal(noticed, 1_000);
   assert.deepEqual(
-    await people.verifyAudit(),
+    await users.verifyAudit(),
     { entries, firstBad: undefined, head },
     "control: restored, it is whole",
   );

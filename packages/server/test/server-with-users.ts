@@ -61,7 +61,7 @@ export interface Signed {
 
 export type Role = "viewer" | "operator" | "admin";
 
-export class ConsolePeople {
+export class ConsoleUsers {
   readonly server: TestServer;
   #passwords = 0;
 
@@ -162,13 +162,13 @@ export function totp(secret: string, at: number): string {
   return String((mac.readUInt32BE(offset) & 0x7fff_ffff) % 1_000_000).padStart(6, "0");
 }
 
-export async function startWithPeople({
+export async function startWithUsers({
   environment = {},
   ...options
-}: TestServerOptions = {}): Promise<ConsolePeople> {
+}: TestServerOptions = {}): Promise<ConsoleUsers> {
   const server = await startTestServer({
     ...options,
     environment: { COFRE_CONSOLE: "login", ...environment },
   });
-  return new ConsolePeople(server, options.ports?.clock);
+  return new ConsoleUsers(server, options.ports?.clock);
 }

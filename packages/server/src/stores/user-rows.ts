@@ -1,15 +1,15 @@
 import { type Instant, instant } from "../kernel/instant.ts";
 import type { AuditRow } from "../user/audit-chain.ts";
-import type { PeopleStore, PersonRecord, SessionRecord } from "../user/user-store.ts";
-import type { PersonId, PersonView, Role } from "../user/user.ts";
+import type { UserStore, UserRecord, SessionRecord } from "../user/user-store.ts";
+import type { UserId, UserView, Role } from "../user/user.ts";
 
 /** A user as both SQL stores read it; ids and digests are hex. */
-export interface PersonRow {
+export interface UserRow {
   readonly id: string;
   readonly version: number;
   readonly name: string;
   readonly role: Role;
-  readonly state: PersonView["state"];
+  readonly state: UserView["state"];
   readonly created_at: number;
   readonly last_signed_in_at: number | null;
   readonly passwords: string;
@@ -30,12 +30,12 @@ export interface SessionRow {
 }
 
 /** A session with its user. */
-export type SignedInRow = PersonRow & SessionRow;
+export type SignedInRow = UserRow & SessionRow;
 
-export function personFromRow(row: PersonRow): PersonRecord {
+export function userFromRow(row: UserRow): UserRecord {
   const { id, version, name, role, state, failures } = row;
   return {
-    id: id as PersonId,
+    id: id as UserId,
     version,
     name,
     role,
@@ -58,17 +58,17 @@ export function personFromRow(row: PersonRow): PersonRecord {
 export function sessionFromRow(
   digest: string,
   row: SignedInRow,
-): NonNullable<Awaited<ReturnType<PeopleStore["session"]>>> {
-  const person = personFromRow(row);
+): NonNullable<Awaited<ReturnType<UserStore["session"]>>> {
+  const user = userFromRow(row);
   const session: SessionRecord = {
     digest,
-    personId: person.id,
+    userId: user.id,
     startedAt: instant(row.started_at),
     lastUsedAt: instant(row.last_used_at),
     endsAt: instant(row.ends_at),
     ...macOf(row.session_mac),
   };
-  return { session, person };
+  return { session, user };
 }
 
 /** An audit log entry as both SQL stores read it. */

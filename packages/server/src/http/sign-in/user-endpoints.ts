@@ -3,19 +3,19 @@ import type { Clock } from "../../kernel/clock.ts";
 import type { Secret } from "../../kernel/secret.ts";
 import { headText } from "../../user/audit-log.ts";
 import { shownEntry } from "../../user/audit-view.ts";
-import type { Begun, People, SignedIn } from "../../sign-in/users.ts";
-import { type PersonId, type PersonView, type Role, roles } from "../../user/user.ts";
+import type { Begun, Users, SignedIn } from "../../sign-in/users.ts";
+import { type UserId, type UserView, type Role, roles } from "../../user/user.ts";
 import type { WireAnswer } from "../../wire/answers/answer.ts";
-import type { Caller, PeopleEndpoint, PeopleRequest } from "../../wire/endpoint.ts";
+import type { Caller, UserEndpoint, UserRequest } from "../../wire/endpoint.ts";
 import { textOf, type TreeObject } from "../../wire/decode/tree.ts";
 import { browserCookieHeader, cookieHeader, withoutCookieHeader } from "./caller.ts";
-import { fromOwnPage, type PeopleGate, sessionHeaders, signedInBy } from "./gate.ts";
-import { answeringPeople, invalid, peopleError } from "./people-errors.ts";
+import { fromOwnPage, type ConsoleAuthorizer, sessionHeaders, signedInBy } from "./console-authorizer.ts";
+import { answeringUsers, invalid, userError } from "./user-errors.ts";
 import { qrCode } from "./qr-code.ts";
 
-export interface PeopleDeps {
-  readonly people: People;
-  readonly gate: Pick<PeopleGate, "admin">;
+export interface UserDeps {
+  readonly users: Users;
+  readonly authorizer: Pick<ConsoleAuthorizer, "admin">;
   readonly clock: Clock;
 }
 
@@ -36,19 +36,19 @@ const mostEntries = 200;
  * - `/__cofre/audit`, admins only: entries, newest first; `verify` checks whether the chain is
  *   whole.
  */
-export function peopleEndpoints(deps: PeopleDeps): readonly PeopleEndpoint[] {
+export function userEndpoints(deps: UserDeps): readonly UserEndpoint[] {
   const row = (
     path: string,
-    handle: (deps: PeopleDeps, request: PeopleRequest) => Promise<WireAnswer>,
-  ): PeopleEndpoint => ({
+    handle: (deps: UserDeps, request: UserRequest) => Promise<WireAnswer>,
+  ): UserEndpoint => ({
     path,
     doc: "console",
     key: "session",
     family: "parameters",
     cors: false,
     handle: (request) =>
-      answeringPeople(async () => {
-        if (request.method !== "POST") throw peopleError("not_from_page");
+      answeringUsers(async () => {
+        if (request.method !== "POST") throw userError("not_from_page");
         return handle(deps, request);
       }),
   });
@@ -56,12 +56,12 @@ export function peopleEndpoints(deps: PeopleDeps): readonly PeopleEndpoint[] {
     row("/__cofre/session", session),
     row("/__cofre/enrolment", enrolment),
     row("/__cofre/password", password),
-    row(peoplePath, peopleList),
+    row(userPath, userList),
     row(auditPath, audit),
   ];
 }
 
-function session(deps: PeopleDeps, request: PeopleRequest): Promise<WireAnswer> {
+function session(deps: UserDeps, request: UserRequest): Promise<WireAnswer> {
   switch (textOf(request.params, "action")) {
     case undefined:
       return whoIsIt(deps, request);
@@ -75,18 +75,15 @@ function session(deps: PeopleDeps, request: PeopleRequest): Promise<WireAnswer> 
 }
 
 /** The only call for which the header needs no value: it returns that value to a signed-in user. */
-async function whoIsIt(
-  { people, clock }: PeopleDeps,
-  { caller }: PeopleRequest,
-): Promise<WireAnswer> {
+async function whoIsIt({ users, clock }: UserDeps, { caller }: UserRequest): Promise<WireAnswer> {
   fromOwnPage(caller);
-  if (caller.session === undefined) throw peopleError("not_signed_in");
-  return signedInAnswer(await people.resume(caller.session, !caller.isBackground), clock);
+  if (caller.session === undefined) throw userError("not_signed_in");
+  return signedInAnswer(await users.resume(caller.session, !caller.isBackground), clock);
 }
 
 async function signIn(
-  { people, clock }: PeopleDeps,
-  { params, caller }: PeopleRequest,
+  { users, clock }: UserDeps,
+  { params, caller }: UserRequest,
 ): Promise<WireAnswer> {
   fromOwnPage(caller);
   const given = {
@@ -94,97 +91,89 @@ async function signIn(
     password: textIn(params, "password"),
     code: textIn(params, "code"),
   };
-  const begun = await people.signIn({ ...given, origin: caller.address, marks: caller.marks });
-  return begunAnswer(people, caller, begun, clock);
+  const begun = await users.signIn({ ...given, origin: caller.address, marks: caller.marks });
+  return begunAnswer(users, caller, begun, clock);
 }
 
-async function signOut({ people }: PeopleDeps, { caller }: PeopleRequest): Promise<WireAnswer> {
+async function signOut({ users }: UserDeps, { caller }: UserRequest): Promise<WireAnswer> {
   fromOwnPage(caller);
   // Without a session the user is signed out already, and pages of other sites cannot send this
   // request.
-  if (caller.session !== undefined) await people.signOut(caller.session, caller.address);
+  if (caller.session !== undefined) await users.signOut(caller.session, caller.address);
   return answer({}, withoutCookieHeader(caller));
 }
 
 async function enrolment(
-  { people, clock }: PeopleDeps,
-  { params, caller }: PeopleRequest,
+  { users, clock }: UserDeps,
+  { params, caller }: UserRequest,
 ): Promise<WireAnswer> {
   fromOwnPage(caller);
   const invitation = textIn(params, "invitation");
   if (params["password"] === undefined && params["code"] === undefined) {
-    const { name, role, secret, uri } = await people.enrolment(invitation);
+    const { name, role, secret, uri } = await users.enrolment(invitation);
     const { path, size } = await qrCode(uri);
     return answer({ name, role, secret, uri, qr_path: path, qr_size: size });
   }
   const given = { invitation, password: textIn(params, "password"), code: textIn(params, "code") };
-  return begunAnswer(
-    people,
-    caller,
-    await people.enrol({ ...given, origin: caller.address }),
-    clock,
-  );
+  return begunAnswer(users, caller, await users.enrol({ ...given, origin: caller.address }), clock);
 }
 
 async function password(
-  { people, clock }: PeopleDeps,
-  { params, caller }: PeopleRequest,
+  { users, clock }: UserDeps,
+  { params, caller }: UserRequest,
 ): Promise<WireAnswer> {
-  const signedIn = await signedInBy(people, caller);
+  const signedIn = await signedInBy(users, caller);
   const given = {
     password: textIn(params, "password"),
     code: textIn(params, "code"),
     newPassword: textIn(params, "new_password"),
   };
-  await people.changePassword({ ...given, session: caller.session ?? "", origin: caller.address });
+  await users.changePassword({ ...given, session: caller.session ?? "", origin: caller.address });
   return answer({}, ...sessionHeaders(signedIn, clock));
 }
 
 const auditPath = "/__cofre/audit";
-const peoplePath = "/__cofre/users";
+const userPath = "/__cofre/users";
 
-async function peopleList(
-  { people, gate, clock }: PeopleDeps,
-  { params, caller }: PeopleRequest,
+async function userList(
+  { users, authorizer, clock }: UserDeps,
+  { params, caller }: UserRequest,
 ): Promise<WireAnswer> {
-  const by = await gate.admin(peoplePath, caller);
+  const by = await authorizer.admin(userPath, caller);
   const headers = sessionHeaders(by, clock);
   const { address: origin } = caller;
   const asked = textOf(params, "action");
   if (params["action"] === undefined)
-    return answer({ users: (await people.list()).map(shown) }, ...headers);
+    return answer({ users: (await users.list()).map(shown) }, ...headers);
   if (asked === "invite") {
     const role = roleIn(params);
-    return invited(
-      await people.invite(by, { name: textIn(params, "name"), role, origin }),
-      headers,
-    );
+    return invited(await users.invite(by, { name: textIn(params, "name"), role, origin }), headers);
   }
   const id = idIn(params);
   switch (asked) {
     case "reinvite":
-      return invited(await people.inviteAgain(by, id, origin), headers);
+      return invited(await users.inviteAgain(by, id, origin), headers);
     case "set_role":
       return answer(
-        { user: shown(await people.setRole(by, id, roleIn(params), origin)) },
+        { user: shown(await users.setRole(by, id, roleIn(params), origin)) },
         ...headers,
       );
     case "disable":
-      return answer({ user: shown(await people.disable(by, id, origin)) }, ...headers);
+      return answer({ user: shown(await users.disable(by, id, origin)) }, ...headers);
     case "unlock":
-      return answer({ user: shown(await people.unlock(by, id, origin)) }, ...headers);
+      return answer({ user: shown(await users.unlock(by, id, origin)) }, ...headers);
     default:
       throw invalid("Parameter", "action");
   }
 }
 
 async function audit(
-  { people, gate, clock }: PeopleDeps,
-  { params, caller }: PeopleRequest,
+  { users, authorizer, clock }: UserDeps,
+  { params, caller }: UserRequest,
 ): Promise<WireAnswer> {
-  const headers = sessionHeaders(await gate.admin(auditPath, caller, { isView: true }), clock);
+  const headers = sessionHeaders(await authorizer.admin(auditPath, caller, { isView: true }), clock);
   if (params["verify"] !== undefined) {
-    const { entries, firstBad, head } = await people.verifyAudit();
+    const { entries, firstBad, head } = await users.verifyAudit();
     return answer(
       {
         verified: {
@@ -197,7 +186,7 @@ async function audit(
     );
   }
   const limit = numberIn(params, "limit", mostEntries) ?? usualEntries;
-  const entries = await people.audit(numberIn(params, "before", Number.MAX_SAFE_INTEGER), limit);
+  const entries = await users.audit(numberIn(params, "before", Number.MAX_SAFE_INTEGER), limit);
   const last = entries.at(-1)?.number ?? 1;
   return answer(
     { entries: entries.map(shownEntry), next: entries.length === limit && last > 1 ? last : null },
@@ -207,12 +196,12 @@ async function audit(
 
 /** Every sign-in creates a new session, whatever cookie was sent; the earlier session ends. */
 async function begunAnswer(
-  people: People,
+  users: Users,
   caller: Caller,
   { session: begun, signedIn, mark }: Begun,
   clock: Clock,
 ): Promise<WireAnswer> {
-  if (caller.session !== undefined) await people.signOut(caller.session, caller.address);
+  if (caller.session !== undefined) await users.signOut(caller.session, caller.address);
   const made = signedInAnswer(signedIn, clock);
   const cookies = [
     cookieHeader(caller, begun.reveal()),
@@ -223,16 +212,16 @@ async function begunAnswer(
 
 function signedInAnswer(signedIn: SignedIn, clock: Clock): WireAnswer {
   return answer(
-    { user: shown(signedIn.person), csrf: signedIn.csrf },
+    { user: shown(signedIn.user), csrf: signedIn.csrf },
     ...sessionHeaders(signedIn, clock),
   );
 }
 
 function invited(
-  { person, invitation }: { readonly person: PersonView; readonly invitation: Secret<string> },
+  { user, invitation }: { readonly user: UserView; readonly invitation: Secret<string> },
   headers: ReturnType<typeof sessionHeaders>,
 ): WireAnswer {
-  return answer({ user: shown(person), invitation: invitation.reveal() }, ...headers);
+  return answer({ user: shown(user), invitation: invitation.reveal() }, ...headers);
 }
 
 function shown({
@@ -243,7 +232,7 @@ function shown({
   createdAt,
   lastSignedInAt,
   lockedUntil,
-}: PersonView): object {
+}: UserView): object {
   return {
     id,
     name,
@@ -267,10 +256,10 @@ function roleIn(params: TreeObject): Role {
   return role;
 }
 
-function idIn(params: TreeObject): PersonId {
+function idIn(params: TreeObject): UserId {
   const id = textOf(params, "id") ?? "";
   if (!/^[0-9a-f]{16}$/.test(id)) throw invalid("Parameter", "id");
-  return id as PersonId;
+  return id as UserId;
 }
 
 function numberIn(params: TreeObject, name: string, most: number): number | undefined {

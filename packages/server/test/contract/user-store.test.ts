@@ -3,20 +3,20 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { openEmbeddedStore } from "../../src/stores/embedded/embedded-store.ts";
-import { createMemoryPeople } from "../../src/stores/memory/memory-people.ts";
+import { createMemoryUsers } from "../../src/stores/memory/memory-users.ts";
 import { TestDatabases, testUrl } from "../postgres/databases.ts";
-import { describePeopleContract } from "./people.contract.ts";
+import { describeUserStoreContract } from "./user-store.contract.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "cofre-people-"));
 after(() => rmSync(folder, { recursive: true }));
 let files = 0;
 
-describePeopleContract("the memory store", async () => ({
-  people: createMemoryPeople(),
+describeUserStoreContract("the memory store", async () => ({
+  users: createMemoryUsers(),
   close: async () => undefined,
 }));
 
-describePeopleContract("the embedded store", () => {
+describeUserStoreContract("the embedded store", () => {
   files += 1;
   return openEmbeddedStore({ file: join(folder, `people-${files}.db`) });
 });
@@ -30,5 +30,5 @@ if (testUrl === undefined) {
 } else {
   const databases = new TestDatabases(testUrl);
   after(() => databases.drop());
-  describePeopleContract("the PostgreSQL store", () => databases.openStore());
+  describeUserStoreContract("the PostgreSQL store", () => databases.openStore());
 }

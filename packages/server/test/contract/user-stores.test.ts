@@ -15,12 +15,12 @@ import {
   assertChain,
   begin,
   hexDigest,
-  newPerson,
-  personChange,
-  personId,
+  newUser,
+  userChange,
+  userId,
   sessionOf,
   start,
-} from "./people.contract.ts";
+} from "./user-store.contract.ts";
 import * as given from "./store-fixtures.ts";
 import { until } from "../until.ts";
 
@@ -34,23 +34,23 @@ function newFile(context: TestContext): string {
  * Changes that must not be stored when their audit entry cannot be written: disabling a user,
  * ending a session, starting one.
  */
-async function assertNothingWithoutItsAct({ people }: RunningStore): Promise<void> {
-  const change = personChange(newPerson(1, { version: 2, state: "disabled" }), {
-    ends: { of: personId(1), except: undefined },
+async function assertNothingWithoutItsAct({ users }: RunningStore): Promise<void> {
+  const change = userChange(newUser(1, { version: 2, state: "disabled" }), {
+    ends: { of: userId(1), except: undefined },
     begins: sessionOf(2, 1),
   });
-  await assert.rejects(people.commit(change), BrokenInvariant);
-  assert.deepEqual(await people.person(personId(1)), newPerson(1));
-  assert.ok((await people.session(hexDigest(1))) !== undefined);
-  assert.equal(await people.session(hexDigest(2)), undefined);
-  assert.equal(await assertChain(people), 2);
+  await assert.rejects(users.commit(change), BrokenInvariant);
+  assert.deepEqual(await users.user(userId(1)), newUser(1));
+  assert.ok((await users.session(hexDigest(1))) !== undefined);
+  assert.equal(await users.session(hexDigest(2)), undefined);
+  assert.equal(await assertChain(users), 2);
 }
 
 describe("people in the embedded store", () => {
   test("entries are neither altered, removed nor replaced, and the end of the log does not go back", async (context) => {
     const file = newFile(context);
     const store = await openEmbeddedStore({ file });
-    await store.people.commit({ at: start, acts: [act(), act()] });
+    await store.users.commit({ at: start, acts: [act(), act()] });
     await store.close();
     const database = new DatabaseSync(file);
     const attempts = [
@@ -68,8 +68,8 @@ describe("people in the embedded store", () => {
   test("an act that cannot be written takes its change with it", async (context) => {
     const file = newFile(context);
     const first = await openEmbeddedStore({ file });
-    await first.people.commit(personChange(newPerson(1)));
-    await first.people.commit(begin(sessionOf(1, 1)));
+    await first.users.commit(userChange(newUser(1)));
+    await first.users.commit(begin(sessionOf(1, 1)));
     await first.close();
     const database = new DatabaseSync(file);
     // Fails at the second audit entry: everything else of the change has been written by then.
@@ -87,8 +87,8 @@ describe("people in the embedded store", () => {
     const store = await openEmbeddedStore({ file, maxFileBytes: 400_000 });
     let [written, refused] = [0, 0];
     for (let number = 1; number <= 2_000; number += 1) {
-      const change = personChange(newPerson(number), { acts: [act({ detail: "x".repeat(500) })] });
-      const isWritten = await store.people.commit(change).then(
+      const change = userChange(newUser(number), { acts: [act({ detail: "x".repeat(500) })] });
+      const isWritten = await store.users.commit(change).then(
         () => true,
         (error: unknown) => {
           assert.ok(error instanceof Error && "code" in error && error.code === "unavailable");
@@ -100,13 +100,13 @@ describe("people in the embedded store", () => {
       if (refused === 3) break;
     }
     assert.ok(refused === 3 && written > 50, `${written} written`);
-    assert.equal(await assertChain(store.people), written);
-    assert.equal((await store.people.people()).length, written);
+    assert.equal(await assertChain(store.users), written);
+    assert.equal((await store.users.users()).length, written);
     await store.close();
     const again = await openEmbeddedStore({ file });
     context.after(() => again.close());
-    assert.equal(await assertChain(again.people), written);
-    await again.people.commit(personChange(newPerson(5_000)));
+    assert.equal(await assertChain(again.users), written);
+    await again.users.commit(userChange(newUser(5_000)));
   });
 
   test("a file of the version before gets its tables and keeps what it has", async (context) => {
@@ -122,29 +122,29 @@ describe("people in the embedded store", () => {
       (await store.accounts()).map(({ name }) => name),
       ["Old"],
     );
-    await store.people.commit(personChange(newPerson(1)));
-    assert.equal(await assertChain(store.people), 1);
+    await store.users.commit(userChange(newUser(1)));
+    assert.equal(await assertChain(store.users), 1);
   });
 
   test("what is committed is there when the file is opened again, and the chain goes on", async (context) => {
     const file = newFile(context);
     const first = await openEmbeddedStore({ file });
-    await first.people.commit(personChange(newPerson(1)));
-    await first.people.commit(begin(sessionOf(1, 1)));
+    await first.users.commit(userChange(newUser(1)));
+    await first.users.commit(begin(sessionOf(1, 1)));
     await first.close();
-    await assert.rejects(first.people.people(), { name: "StoreError", code: "closed" });
-    await assert.rejects(first.people.commit(personChange(newPerson(2))), {
+    await assert.rejects(first.users.users(), { name: "StoreError", code: "closed" });
+    await assert.rejects(first.users.commit(userChange(newUser(2))), {
       name: "StoreError",
       code: "closed",
     });
     const second = await openEmbeddedStore({ file });
     context.after(() => second.close());
-    assert.deepEqual(await second.people.session(hexDigest(1)), {
+    assert.deepEqual(await second.users.session(hexDigest(1)), {
       session: sessionOf(1, 1),
-      person: newPerson(1),
+      user: newUser(1),
     });
-    await second.people.commit({ at: start, acts: [act()] });
-    assert.equal(await assertChain(second.people), 3);
+    await second.users.commit({ at: start, acts: [act()] });
+    assert.equal(await assertChain(second.users), 3);
   });
 });
 
@@ -164,7 +164,7 @@ function describePostgres(databases: TestDatabases): void {
   test("entries are neither altered nor removed, and the end of the log does not go back, for the owner too", async () => {
     const url = await databases.copy();
     const store = await openStoreOn(url);
-    await store.people.commit({ at: start, acts: [act(), act()] });
+    await store.users.commit({ at: start, acts: [act(), act()] });
     await store.close();
     const attempts = [
       "UPDATE audit_entry SET body = '{}'",
@@ -182,8 +182,8 @@ function describePostgres(databases: TestDatabases): void {
     const url = await databases.copy();
     const store = await openStoreOn(url);
     context.after(() => store.close());
-    await store.people.commit(personChange(newPerson(1)));
-    await store.people.commit(begin(sessionOf(1, 1)));
+    await store.users.commit(userChange(newUser(1)));
+    await store.users.commit(begin(sessionOf(1, 1)));
     await query(url, "ALTER TABLE audit_entry ADD CONSTRAINT planted CHECK (no < 3)");
     await assertNothingWithoutItsAct(store);
   });
@@ -233,7 +233,7 @@ function describePostgres(databases: TestDatabases): void {
       nodes.map((node) =>
         Promise.all(
           numbers.map((number) =>
-            node.people.commit(personChange(newPerson(number), { acts: [act(), act()] })),
+            node.users.commit(userChange(newUser(number), { acts: [act(), act()] })),
           ),
         ),
       ),
@@ -248,38 +248,38 @@ function describePostgres(databases: TestDatabases): void {
       firsts.toSorted((one, other) => one - other),
       numbers.map((number) => 2 * number - 1),
     );
-    for (const node of nodes) assert.equal(await assertChain(node.people), 200);
+    for (const node of nodes) assert.equal(await assertChain(node.users), 200);
   });
 
   test("while somebody holds the end of the log, people are refused as not written and payments go on", async (context) => {
     const url = await databases.copy();
     const store = await openStoreOn(url);
     context.after(() => store.close());
-    await store.people.commit(personChange(newPerson(1)));
+    await store.users.commit(userChange(newUser(1)));
     const held = await holdRows(url, "audit_head");
     context.after(() => held.letGo());
-    const refused = assert.rejects(store.people.commit({ at: start, acts: [act()] }), {
+    const refused = assert.rejects(store.users.commit({ at: start, acts: [act()] }), {
       name: "StoreError",
       code: "unavailable",
     });
     assert.deepEqual(await store.commit(given.paymentChange(given.newPayment(1))), {
       outcome: "committed",
     });
-    assert.deepEqual(await store.people.person(personId(1)), newPerson(1), "and so does reading");
+    assert.deepEqual(await store.users.user(userId(1)), newUser(1), "and so does reading");
     await refused;
     await held.letGo();
-    assert.equal((await store.people.commit({ at: start, acts: [act()] })).outcome, "committed");
-    assert.equal(await assertChain(store.people), 2);
+    assert.equal((await store.users.commit({ at: start, acts: [act()] })).outcome, "committed");
+    assert.equal(await assertChain(store.users), 2);
   });
 
   test("when the session ends before the answer the change is commit_unknown, and the next one has a new session", async (context) => {
     const url = await databases.copy();
     const store = await openStoreOn(url);
     context.after(() => store.close());
-    await store.people.commit(personChange(newPerson(1)));
+    await store.users.commit(userChange(newUser(1)));
     const held = await holdRows(url, "audit_head");
     context.after(() => held.letGo());
-    const unknown = assert.rejects(store.people.commit({ at: start, acts: [act()] }), {
+    const unknown = assert.rejects(store.users.commit({ at: start, acts: [act()] }), {
       name: "StoreError",
       code: "commit_unknown",
     });
@@ -289,17 +289,17 @@ function describePostgres(databases: TestDatabases): void {
     await query(url, `SELECT pg_terminate_backend(pid) FROM (${waits}) AS waiting`);
     await unknown;
     await held.letGo();
-    assert.equal((await store.people.commit({ at: start, acts: [act()] })).outcome, "committed");
-    assert.equal(await assertChain(store.people), 2);
+    assert.equal((await store.users.commit({ at: start, acts: [act()] })).outcome, "committed");
+    assert.equal(await assertChain(store.users), 2);
   });
 
   test("a store that is closed says so", async () => {
     const url = await databases.copy();
     const store = await openStoreOn(url);
-    await store.people.commit(personChange(newPerson(1)));
+    await store.users.commit(userChange(newUser(1)));
     await store.close();
-    await assert.rejects(store.people.people(), { name: "StoreError", code: "closed" });
-    await assert.rejects(store.people.commit(personChange(newPerson(2))), {
+    await assert.rejects(store.users.users(), { name: "StoreError", code: "closed" });
+    await assert.rejects(store.users.commit(userChange(newUser(2))), {
       name: "StoreError",
       code: "closed",
     });

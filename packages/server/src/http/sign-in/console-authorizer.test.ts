@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { newAccount } from "../../../test/contract/store-fixtures.ts";
 import { keyedEndpoint } from "../../../test/keyed-endpoints.ts";
-import { hire, type Joined, openOffice } from "../../../test/office.ts";
+import { hire, type Joined, openOffice } from "../../../test/console-users.ts";
 import type { MerchantId } from "../../kernel/ids.ts";
 import { minute, second } from "../../kernel/instant.ts";
 import { ServiceError } from "../../payment/service-error.ts";
@@ -15,10 +15,10 @@ import { readErrors, wireErrorOf } from "../../wire/answers/errors.ts";
 import {
   type Admitted,
   fromOwnPage,
-  PeopleGate,
-  type PeopleGateParts,
+  ConsoleAuthorizer,
+  type ConsoleAuthorizerParts,
   sessionHeaders,
-} from "./gate.ts";
+} from "./console-authorizer.ts";
 
 const auditPath = "/__cofre/audit";
 const first = "0a0b0c0d" as MerchantId;
@@ -33,18 +33,18 @@ const done: WireAnswer = { status: 200, body: "{}" };
  */
 async function openGate({ role = "operator" }: { readonly role?: Role } = {}) {
   const office = await openOffice();
-  const { people, clock } = office;
+  const { users, clock } = office;
   const joined = await hire(office, "Olga", role);
   const log: LogEvent[] = [];
   let failure: Error | undefined;
   let recorded = 0;
   const record = (act: Act): Promise<number> => {
     recorded += 1;
-    return failure === undefined ? people.record(act) : Promise.reject(failure);
+    return failure === undefined ? users.record(act) : Promise.reject(failure);
   };
   const accounts = new Map([first, other].map((id) => [id as string, newAccount(id)]));
-  const parts: PeopleGateParts = {
-    people: { resume: people.resume.bind(people), record },
+  const parts: ConsoleAuthorizerParts = {
+    users: { resume: users.resume.bind(users), record },
     accountOf: async (id) => accounts.get(id ?? first),
     clock,
     log: { write: (event) => void log.push(event) },
@@ -60,10 +60,10 @@ async function openGate({ role = "operator" }: { readonly role?: Role } = {}) {
     isSameOrigin: true,
     ...over,
   });
-  const since = (await people.audit(undefined, 1_000)).length;
+  const since = (await users.audit(undefined, 1_000)).length;
   return {
     ...office,
-    gate: new PeopleGate(parts),
+    authorizer: new ConsoleAuthorizer(parts),
     joined,
     log,
     caller: (over: Partial<Caller> = {}) => callerOf(joined, over),
@@ -71,7 +71,7 @@ async function openGate({ role = "operator" }: { readonly role?: Role } = {}) {
     fail: (error: Error | undefined) => void (failure = error),
     /** New audit entries: action, target, result, the entry that they end, and detail. */
     written: async () => {
-      const entries = (await people.audit(undefined, 1_000)).toReversed().slice(since);
+      const entries = (await users.audit(undefined, 1_000)).toReversed().slice(since);
       return entries.map(({ act, target, result, of, detail }) => [
         act,
         target,
@@ -94,9 +94,9 @@ const refusedWith = (statusCode: string) => ({ name: "WireError", statusCode });
 
 describe("who is let in without a key", () => {
   test("nobody whose request says nothing of a session: it is asked for a key", async () => {
-    const { gate, caller, written } = await openGate();
+    const { authorizer, caller, written } = await openGate();
     assert.equal(
-      await gate.admit(
+      await authorizer.admit(
         keyedEndpoint("/ws/refund"),
         refund,
         caller({ session: undefined, csrf: undefined }),
@@ -107,7 +107,7 @@ describe("who is let in without a key", () => {
   });
 
   test("nobody without a session, the page's word for it, or from another page", async () => {
-    const { gate, caller, joined, written } = await openGate();
+    const { authorizer, caller, joined, written } = await openGate();
     const { csrf } = joined.signedIn;
     const rows: readonly (readonly [code: string, over: Partial<Caller>])[] = [
       ["COFRE-110", { session: undefined }],
@@ -120,10 +120,10 @@ describe("who is let in without a key", () => {
     ];
     for (const [code, over] of rows) {
       await assert.rejects(
-        gate.admit(keyedEndpoint("/ws/refund"), refund, caller(over)),
+        authorizer.admit(keyedEndpoint("/ws/refund"), refund, caller(over)),
         refusedWith(code),
       );
-      await assert.rejects(gate.admin("/__cofre/users", caller(over)));
+      await assert.rejects(authorizer.admin("/__cofre/users", caller(over)));
     }
     assert.deepEqual(await written(), []);
   });
@@ -137,30 +137,34 @@ describe("who is let in without a key", () => {
   });
 
   test("a page that nobody touches keeps no session alive", async () => {
-    const { gate, caller, clock } = await openGate();
+    const { authorizer, caller, clock } = await openGate();
     for (let minutes = 0; minutes < 14; minutes += 1) {
       clock.advance(1 * minute);
-      await gate.admit(keyedEndpoint("/__cofre/stats"), nothing, caller({ isBackground: true }));
+      await authorizer.admit(
+        keyedEndpoint("/__cofre/stats"),
+        nothing,
+        caller({ isBackground: true }),
+      );
     }
     clock.advance(1 * minute);
     await assert.rejects(
-      gate.admit(keyedEndpoint("/__cofre/stats"), nothing, caller()),
+      authorizer.admit(keyedEndpoint("/__cofre/stats"), nothing, caller()),
       refusedWith("COFRE-110"),
     );
   });
 
   test("a person that does something keeps it alive", async () => {
-    const { gate, caller, clock } = await openGate();
+    const { authorizer, caller, clock } = await openGate();
     for (let minutes = 0; minutes < 30; minutes += 5) {
       clock.advance(5 * minute);
-      admittedBy(await gate.admit(keyedEndpoint("/__cofre/stats"), nothing, caller()));
+      admittedBy(await authorizer.admit(keyedEndpoint("/__cofre/stats"), nothing, caller()));
     }
   });
 
   test("an error that is no refusal is not made one", async () => {
-    const { gate, caller, clock } = await openGate();
-    const broken = new PeopleGate({
-      people: { resume: () => Promise.reject(new TypeError("a fault")), record: async () => 1 },
+    const { authorizer, caller, clock } = await openGate();
+    const broken = new ConsoleAuthorizer({
+      users: { resume: () => Promise.reject(new TypeError("a fault")), record: async () => 1 },
       accountOf: async () => undefined,
       clock,
       log: { write: () => undefined },
@@ -169,15 +173,17 @@ describe("who is let in without a key", () => {
       broken.admit(keyedEndpoint("/__cofre/stats"), nothing, caller()),
       TypeError,
     );
-    admittedBy(await gate.admit(keyedEndpoint("/__cofre/stats"), nothing, caller()));
+    admittedBy(await authorizer.admit(keyedEndpoint("/__cofre/stats"), nothing, caller()));
   });
 });
 
 describe("what a person does", () => {
   test("is written down before, with what it is, and ended with what came of it", async () => {
-    const { gate, caller, written, since, joined, people } = await openGate();
-    const admitted = admittedBy(await gate.admit(keyedEndpoint("/ws/refund"), refund, caller()));
-    assert.deepEqual([admitted.account.id, admitted.person.id], [first, joined.signedIn.person.id]);
+    const { authorizer, caller, written, since, joined, users } = await openGate();
+    const admitted = admittedBy(
+      await authorizer.admit(keyedEndpoint("/ws/refund"), refund, caller()),
+    );
+    assert.deepEqual([admitted.account.id, admitted.user.id], [first, joined.signedIn.user.id]);
     const asked = ["refund", hash, "asked", undefined, `account ${first}, amount 1.50`];
     assert.deepEqual(await written(), [asked]);
     await admitted.end(done);
@@ -185,16 +191,16 @@ describe("what a person does", () => {
       asked,
       ["refund", hash, "done", since + 1, `account ${first}, status 200`],
     ]);
-    for (const { actor, origin } of await people.audit(undefined, 2)) {
+    for (const { actor, origin } of await users.audit(undefined, 2)) {
       assert.deepEqual(
         [actor, origin],
-        [{ kind: "person", id: joined.signedIn.person.id, name: "Olga" }, "198.51.100.7"],
+        [{ kind: "person", id: joined.signedIn.user.id, name: "Olga" }, "198.51.100.7"],
       );
     }
   });
 
   test("has ended well, not at all, or nobody knows how", async () => {
-    const { gate, caller, written, since } = await openGate();
+    const { authorizer, caller, written, since } = await openGate();
     const made = "f".repeat(48);
     const rows: readonly (readonly [
       answer: WireAnswer,
@@ -215,7 +221,9 @@ describe("what a person does", () => {
       [errorAnswer("BP-DR-119", "Nobody knows"), "unknown", hash, "status 200, BP-DR-119"],
     ];
     for (const [answer] of rows)
-      await admittedBy(await gate.admit(keyedEndpoint("/ws/refund"), refund, caller())).end(answer);
+      await admittedBy(await authorizer.admit(keyedEndpoint("/ws/refund"), refund, caller())).end(
+        answer,
+      );
     const ends = (await written()).filter((_, index) => index % 2 === 1);
     assert.deepEqual(
       ends,
@@ -230,17 +238,17 @@ describe("what a person does", () => {
   });
 
   test("does not happen when it cannot be written down; of a disk that is full the log is not told again", async () => {
-    const { gate, caller, fail, log } = await openGate();
+    const { authorizer, caller, fail, log } = await openGate();
     const { statusCode } = wireErrorOf(new ServiceError("store_unavailable"), readErrors);
     fail(new ServiceError("store_unavailable"));
     await assert.rejects(
-      gate.admit(keyedEndpoint("/ws/refund"), refund, caller()),
+      authorizer.admit(keyedEndpoint("/ws/refund"), refund, caller()),
       refusedWith(statusCode),
     );
     assert.equal(log.length, 0);
     fail(new TypeError("a fault"));
     await assert.rejects(
-      gate.admit(keyedEndpoint("/ws/refund"), refund, caller()),
+      authorizer.admit(keyedEndpoint("/ws/refund"), refund, caller()),
       refusedWith(statusCode),
     );
     assert.deepEqual(
@@ -250,8 +258,10 @@ describe("what a person does", () => {
   });
 
   test("has happened although its end could not be written down: the log is told", async () => {
-    const { gate, caller, fail, log, written } = await openGate();
-    const admitted = admittedBy(await gate.admit(keyedEndpoint("/ws/refund"), refund, caller()));
+    const { authorizer, caller, fail, log, written } = await openGate();
+    const admitted = admittedBy(
+      await authorizer.admit(keyedEndpoint("/ws/refund"), refund, caller()),
+    );
     fail(new ServiceError("store_unavailable"));
     assert.equal((await admitted.end(done)).status, 200);
     assert.deepEqual(
@@ -262,9 +272,9 @@ describe("what a person does", () => {
   });
 
   test("is answered with how long the session lasts, behind the headers that there are", async () => {
-    const { gate, caller } = await openGate();
+    const { authorizer, caller } = await openGate();
     const admitted = admittedBy(
-      await gate.admit(keyedEndpoint("/__cofre/stats"), nothing, caller()),
+      await authorizer.admit(keyedEndpoint("/__cofre/stats"), nothing, caller()),
     );
     const answered = await admitted.end({ ...done, headers: [["X-Other", "1"]] });
     assert.deepEqual(answered.headers, [
@@ -276,21 +286,26 @@ describe("what a person does", () => {
   });
 
   test("is of the account that is meant, of the first when none is, and of none that is not there", async () => {
-    const { gate, caller, written } = await openGate();
+    const { authorizer, caller, written } = await openGate();
     assert.equal(
-      admittedBy(await gate.admit(keyedEndpoint("/ws/refund"), refund, caller({ account: other })))
-        .account.id,
+      admittedBy(
+        await authorizer.admit(keyedEndpoint("/ws/refund"), refund, caller({ account: other })),
+      ).account.id,
       other,
     );
     await assert.rejects(
-      gate.admit(keyedEndpoint("/ws/refund"), refund, caller({ account: "ffffffff" })),
+      authorizer.admit(keyedEndpoint("/ws/refund"), refund, caller({ account: "ffffffff" })),
       refusedWith("COFRE-119"),
     );
     // The list of worlds belongs to the server, whichever account is selected.
     const list = { method: "GET", params: {} } as const;
     assert.equal(
       admittedBy(
-        await gate.admit(keyedEndpoint("/__cofre/worlds"), list, caller({ account: "ffffffff" })),
+        await authorizer.admit(
+          keyedEndpoint("/__cofre/worlds"),
+          list,
+          caller({ account: "ffffffff" }),
+        ),
       ).account.id,
       first,
     );
@@ -303,21 +318,25 @@ describe("what a program does with a key", () => {
   const settings = { method: "POST", params: { chaos: "{}" } } as const;
 
   test("is not written down where it is a payment, and its client is not read from the request", async () => {
-    const { gate, caller, written } = await openGate();
+    const { authorizer, caller, written } = await openGate();
     let read = 0;
     const callerOf = () => {
       read += 1;
       return caller();
     };
     for (const path of ["/ws/direct", "/ws/capture", "/ws/refund", "/ws/token", "/ws/query"])
-      assert.equal(gate.byKey(keyedEndpoint(path), refund, account, callerOf), undefined, path);
+      assert.equal(
+        authorizer.byKey(keyedEndpoint(path), refund, account, callerOf),
+        undefined,
+        path,
+      );
     assert.equal(read, 0);
     assert.deepEqual(await written(), []);
   });
 
   test("is written down with its client and its end where it changes how the server behaves", async () => {
-    const { gate, caller, people, written } = await openGate();
-    const end = await gate.byKey(
+    const { authorizer, caller, users, written } = await openGate();
+    const end = await authorizer.byKey(
       keyedEndpoint("/ws/merchantIntegrationProperties/edit"),
       settings,
       account,
@@ -332,20 +351,20 @@ describe("what a program does with a key", () => {
         ["settings_changed", "done"],
       ],
     );
-    assert.equal((await people.audit(undefined, 1_000))[0]?.origin, "198.51.100.7");
+    assert.equal((await users.audit(undefined, 1_000))[0]?.origin, "198.51.100.7");
   });
 });
 
 describe("what a role does not allow", () => {
   test("is refused, and written down once in ten minutes for each kind of act", async () => {
-    const { gate, caller, written, clock } = await openGate({ role: "viewer" });
+    const { authorizer, caller, written, clock } = await openGate({ role: "viewer" });
     const tries = async (): Promise<void> => {
       await assert.rejects(
-        gate.admit(keyedEndpoint("/ws/refund"), refund, caller()),
+        authorizer.admit(keyedEndpoint("/ws/refund"), refund, caller()),
         refusedWith("COFRE-113"),
       );
       await assert.rejects(
-        gate.admit(keyedEndpoint("/ws/capture"), refund, caller()),
+        authorizer.admit(keyedEndpoint("/ws/capture"), refund, caller()),
         refusedWith("COFRE-113"),
       );
     };
@@ -362,13 +381,13 @@ describe("what a role does not allow", () => {
   });
 
   test("is people and their audit log, for all but admins", async () => {
-    const { gate, caller, callerOf, admin, written } = await openGate();
-    await assert.rejects(gate.admin(auditPath, caller()), refusedWith("COFRE-113"));
-    assert.equal((await gate.admin("/__cofre/users", callerOf(admin))).person.name, admin.name);
+    const { authorizer, caller, callerOf, admin, written } = await openGate();
+    await assert.rejects(authorizer.admin(auditPath, caller()), refusedWith("COFRE-113"));
+    assert.equal((await authorizer.admin("/__cofre/users", callerOf(admin))).user.name, admin.name);
     assert.deepEqual(await written(), [
       ["request", auditPath, "refused", undefined, "role operator"],
     ]);
-    await gate.admin(auditPath, callerOf(admin), { isView: true });
+    await authorizer.admin(auditPath, callerOf(admin), { isView: true });
     assert.deepEqual((await written()).slice(1), [
       ["viewed", auditPath, "done", undefined, undefined],
     ]);
@@ -386,10 +405,10 @@ describe("a look", () => {
 
   test("is written down once in ten minutes, of each person, account and payment", async () => {
     const office = await openGate({ role: "viewer" });
-    const { gate, caller, callerOf, admin, written, clock } = office;
+    const { authorizer, caller, callerOf, admin, written, clock } = office;
     const asked = { method: "GET", params: { hash } } as const;
     const seen = async (over: Partial<Caller> = {}): Promise<void> =>
-      void (await gate.admit(keyedEndpoint("/ws/query"), asked, caller(over)));
+      void (await authorizer.admit(keyedEndpoint("/ws/query"), asked, caller(over)));
     await Promise.all([seen(), seen(), seen()]);
     assert.deepEqual(await written(), [look()]);
     clock.advance(10 * minute - 1);
@@ -400,9 +419,9 @@ describe("a look", () => {
     assert.equal((await written()).length, 2);
     await seen({ account: other });
     assert.deepEqual((await written()).slice(2), [look(other)]);
-    await gate.admit(keyedEndpoint("/ws/query"), asked, callerOf(admin));
+    await authorizer.admit(keyedEndpoint("/ws/query"), asked, callerOf(admin));
     assert.equal((await written()).length, 4);
-    await gate.admit(keyedEndpoint("/ws/query"), { method: "GET", params: {} }, caller());
+    await authorizer.admit(keyedEndpoint("/ws/query"), { method: "GET", params: {} }, caller());
     assert.deepEqual((await written()).slice(4), [
       ["viewed", "/ws/query", "done", undefined, `account ${first}`],
     ]);
@@ -413,32 +432,32 @@ describe("a look", () => {
   });
 
   test("that could not be written down is not given, and written down when it is asked for again", async () => {
-    const { gate, caller, fail, written } = await openGate();
+    const { authorizer, caller, fail, written } = await openGate();
     const asked = { method: "GET", params: { hash } } as const;
     fail(new ServiceError("store_unavailable"));
-    await assert.rejects(gate.admit(keyedEndpoint("/ws/query"), asked, caller()), {
+    await assert.rejects(authorizer.admit(keyedEndpoint("/ws/query"), asked, caller()), {
       name: "WireError",
     });
     fail(undefined);
-    await gate.admit(keyedEndpoint("/ws/query"), asked, caller());
+    await authorizer.admit(keyedEndpoint("/ws/query"), asked, caller());
     assert.deepEqual(await written(), [look()]);
   });
 
   test("that shows nothing of anybody's is not written down, and ends nothing", async () => {
-    const { gate, caller, written } = await openGate();
-    await admittedBy(await gate.admit(keyedEndpoint("/__cofre/stats"), nothing, caller())).end(
-      done,
-    );
+    const { authorizer, caller, written } = await openGate();
+    await admittedBy(
+      await authorizer.admit(keyedEndpoint("/__cofre/stats"), nothing, caller()),
+    ).end(done);
     assert.deepEqual(await written(), []);
   });
 
   test("of the ten thousand last ones is remembered", async () => {
-    const { gate, caller, recorded, clock } = await openGate();
+    const { authorizer, caller, recorded, clock } = await openGate();
     /** Views this payment; returns whether that was recorded. */
     const isNew = async (number: number): Promise<boolean> => {
       const before = recorded();
       const params = { hash: number.toString(16).padStart(48, "0") };
-      await gate.admit(keyedEndpoint("/ws/query"), { method: "GET", params }, caller());
+      await authorizer.admit(keyedEndpoint("/ws/query"), { method: "GET", params }, caller());
       return recorded() > before;
     };
     assert.ok(await isNew(0));
@@ -453,14 +472,18 @@ describe("a look", () => {
 });
 
 test("an account that this node does not have is refused, and the list of worlds is read without an account", async () => {
-  const { gate, caller } = await openGate({ role: "admin" });
+  const { authorizer, caller } = await openGate({ role: "admin" });
   const refused = { ...refusedWith("COFRE-119"), message: "Header X-Cofre-Account is invalid" };
   await assert.rejects(
-    gate.admit(keyedEndpoint("/ws/refund"), refund, caller({ account: "ffffffff" })),
+    authorizer.admit(keyedEndpoint("/ws/refund"), refund, caller({ account: "ffffffff" })),
     refused,
   );
   const { account } = admittedBy(
-    await gate.admit(keyedEndpoint("/__cofre/worlds"), nothing, caller({ account: "ffffffff" })),
+    await authorizer.admit(
+      keyedEndpoint("/__cofre/worlds"),
+      nothing,
+      caller({ account: "ffffffff" }),
+    ),
   );
   assert.equal(account.id, first);
 });

@@ -24,7 +24,7 @@ interface Place {
  * statement at a time with a limit of two seconds (connection.ts). Payments and jobs read on other
  * sessions, so none of their reads waits for a list. list-places.ts decides how many run, and when.
  */
-export class PeopleLists {
+export class InteractiveReads {
   readonly #connect: () => Promise<Connection>;
   readonly #sessions: readonly Place[] = Array.from({ length: sessions }, () => ({
     connection: undefined,

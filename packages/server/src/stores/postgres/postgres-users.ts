@@ -3,29 +3,29 @@ import type { Instant } from "../../kernel/instant.ts";
 import { auditBeginning, type AuditHead, type AuditRow, bodyOf } from "../../user/audit-chain.ts";
 import {
   nameKeyOf,
-  type PeopleChange,
-  type PeopleOutcome,
-  type PeopleResult,
-  type PeopleStore,
+  type UserChange,
+  type UserOutcome,
+  type UserResult,
+  type UserStore,
 } from "../../user/user-store.ts";
-import type { PersonRecord, SessionRecord } from "../../user/user-store.ts";
-import type { PersonId } from "../../user/user.ts";
+import type { UserRecord, SessionRecord } from "../../user/user-store.ts";
+import type { UserId } from "../../user/user.ts";
 import {
   type AuditEntryRow,
   entryFromRow,
-  personFromRow,
-  type PersonRow,
+  userFromRow,
+  type UserRow,
   sessionFromRow,
   type SignedInRow,
-} from "../people-rows.ts";
+} from "../user-rows.ts";
 import { StoreError } from "../store.ts";
 import { type Connection, readOnly, StatementError, type Value } from "./connection.ts";
-import type { PeopleStatement } from "./sql.ts";
+import type { UserStatement } from "./sql.ts";
 
-export interface PeopleSessions {
+export interface UserSessions {
   /** Rejects with StoreError. */
   readonly read: <Row extends object>(
-    name: PeopleStatement,
+    name: UserStatement,
     ...values: readonly Value[]
   ) => Promise<readonly Row[]>;
   /** Opens a session that writes, with the checks of a start. Rejects if none is available. */
@@ -40,35 +40,35 @@ const mostWaiting = 256;
  * Users in the database. Owns the session that writes them, opened on first use and again after it
  * breaks.
  */
-export class PostgresPeople implements PeopleStore {
-  readonly #sessions: PeopleSessions;
+export class PostgresUsers implements UserStore {
+  readonly #sessions: UserSessions;
   #writer: Promise<Connection> | undefined;
   #waiting = 0;
 
-  constructor(sessions: PeopleSessions) {
+  constructor(sessions: UserSessions) {
     this.#sessions = sessions;
   }
 
-  person(id: PersonId): Promise<PersonRecord | undefined> {
-    return this.#person("person", id);
+  user(id: UserId): Promise<UserRecord | undefined> {
+    return this.#user("user", id);
   }
 
-  personByName(key: string): Promise<PersonRecord | undefined> {
-    return this.#person("personByName", key);
+  userByName(key: string): Promise<UserRecord | undefined> {
+    return this.#user("userByName", key);
   }
 
-  personByInvitation(digest: string): Promise<PersonRecord | undefined> {
-    return this.#person("personByInvitation", digest);
+  userByInvitation(digest: string): Promise<UserRecord | undefined> {
+    return this.#user("userByInvitation", digest);
   }
 
-  async people(): Promise<readonly PersonRecord[]> {
-    return (await this.#sessions.read<PersonRow>("people")).map(personFromRow);
+  async users(): Promise<readonly UserRecord[]> {
+    return (await this.#sessions.read<UserRow>("users")).map(userFromRow);
   }
 
   async session(
     digest: string,
-  ): Promise<{ readonly session: SessionRecord; readonly person: PersonRecord } | undefined> {
-    const [row] = await this.#sessions.read<SignedInRow>("personSession", digest);
+  ): Promise<{ readonly session: SessionRecord; readonly user: UserRecord } | undefined> {
+    const [row] = await this.#sessions.read<SignedInRow>("userSession", digest);
     return row === undefined ? undefined : sessionFromRow(digest, row);
   }
 
@@ -91,13 +91,13 @@ export class PostgresPeople implements PeopleStore {
     return row ?? auditBeginning;
   }
 
-  async commit(change: PeopleChange): Promise<PeopleResult> {
-    const [row] = await this.#write<{ readonly outcome: PeopleOutcome; readonly number: number }>(
+  async commit(change: UserChange): Promise<UserResult> {
+    const [row] = await this.#write<{ readonly outcome: UserOutcome; readonly number: number }>(
       "write_people",
-      writePeople,
+      writeUsers,
       [messageOf(change)],
     );
-    assert(row !== undefined, "a change of people is answered");
+    assert(row !== undefined, "a user change is answered");
     return row.outcome === "committed"
       ? { outcome: row.outcome, number: row.number }
       : { outcome: row.outcome };
@@ -156,7 +156,7 @@ export class PostgresPeople implements PeopleStore {
       if (refusal === undefined) throw new StoreError("commit_unknown");
       // Invalid values (22) and violated constraints (23) are the change's own fault.
       if (/^2[23]/.test(refusal))
-        throw new BrokenInvariant("a change of people keeps the constraints of the database");
+        throw new BrokenInvariant("a user change keeps the constraints of the database");
       throw new StoreError("unavailable");
     }
   }
@@ -177,34 +177,39 @@ export class PostgresPeople implements PeopleStore {
     await connection.close();
   }
 
-  async #person(name: PeopleStatement, key: string): Promise<PersonRecord | undefined> {
-    const [row] = await this.#sessions.read<PersonRow>(name, key);
-    return row === undefined ? undefined : personFromRow(row);
+  async #user(name: UserStatement, key: string): Promise<UserRecord | undefined> {
+    const [row] = await this.#sessions.read<UserRow>(name, key);
+    return row === undefined ? undefined : userFromRow(row);
   }
 }
 
-const writePeople = "SELECT outcome, number FROM write_people_1($1)";
+const writeUsers = "SELECT outcome, number FROM write_people_1($1)";
 const useSession = "SELECT use_person_session_1($1, $2)";
 
 /**
  * The input of the function of migrations/008-people.ts: bytes as hex, the user by columns, the
  * acts as they enter the hash chain.
  */
-function messageOf({ at, acts, person, ends, begins, keepsAdmin, chain }: PeopleChange): string {
+function messageOf({ at, acts, user, ends, begins, keepsAdmin, chain }: UserChange): string {
   const bodies = chain === undefined ? acts.map((act) => bodyOf(at, act)) : [];
   return JSON.stringify({
     at,
     acts: bodies,
-    person: person === undefined ? undefined : columnsOf(person.next),
-    replaces: person?.replaces,
+    person: user === undefined ? undefined : columnsOf(user.next),
+    replaces: user?.replaces,
     ends,
-    begins: begins === undefined ? undefined : { ...begins, mac: hexOf(begins.mac) },
+    begins: begins === undefined ? undefined : sessionMessageOf(begins),
     keepsAdmin,
     chain,
   });
 }
 
-function columnsOf(person: PersonRecord): PersonRow & { readonly name_key: string } {
+/** The function reads the user's id as `personId`. */
+function sessionMessageOf({ userId, ...session }: SessionRecord): object {
+  return { ...session, personId: userId, mac: hexOf(session.mac) };
+}
+
+function columnsOf(user: UserRecord): UserRow & { readonly name_key: string } {
   const {
     id,
     version,
@@ -219,7 +224,7 @@ function columnsOf(person: PersonRecord): PersonRow & { readonly name_key: strin
     failures,
     lockedUntil,
     invitation,
-  } = person;
+  } = user;
   return {
     id,
     version,
@@ -236,7 +241,7 @@ function columnsOf(person: PersonRecord): PersonRow & { readonly name_key: strin
     locked_until: lockedUntil ?? null,
     invitation: invitation?.digest ?? null,
     invitation_ends_at: invitation?.endsAt ?? null,
-    mac: hexOf(person.mac) ?? null,
+    mac: hexOf(user.mac) ?? null,
   };
 }
 

@@ -2,65 +2,65 @@ import type { Instant } from "../../kernel/instant.ts";
 import { auditBeginning, type AuditRow, chainOf, isSameHead } from "../../user/audit-chain.ts";
 import {
   nameKeyOf,
-  type PeopleChange,
-  type PeopleResult,
-  type PeopleStore,
-  type PersonRecord,
+  type UserChange,
+  type UserResult,
+  type UserStore,
+  type UserRecord,
   type SessionRecord,
 } from "../../user/user-store.ts";
-import type { PersonId } from "../../user/user.ts";
+import type { UserId } from "../../user/user.ts";
 import { StoreError } from "../store.ts";
 
-export interface MemoryPeopleOptions {
+export interface MemoryUserOptions {
   /**
    * Called before a change is applied; the commit rejects with the returned code. With
    * `commit_unknown` the change is still applied.
    */
-  readonly commitFault?: (change: PeopleChange) => "unavailable" | "commit_unknown" | undefined;
+  readonly commitFault?: (change: UserChange) => "unavailable" | "commit_unknown" | undefined;
 }
 
 /**
  * Users that last as long as the process. The reference for other user stores, and the store for
  * tests of code that uses one.
  */
-export function createMemoryPeople(options: MemoryPeopleOptions = {}): PeopleStore {
-  return new MemoryPeople(options);
+export function createMemoryUsers(options: MemoryUserOptions = {}): UserStore {
+  return new MemoryUsers(options);
 }
 
-class MemoryPeople implements PeopleStore {
-  readonly #options: MemoryPeopleOptions;
-  readonly #people = new Map<PersonId, PersonRecord>();
+class MemoryUsers implements UserStore {
+  readonly #options: MemoryUserOptions;
+  readonly #users = new Map<UserId, UserRecord>();
   readonly #sessions = new Map<string, SessionRecord>();
   readonly #audit: AuditRow[] = [];
 
-  constructor(options: MemoryPeopleOptions) {
+  constructor(options: MemoryUserOptions) {
     this.#options = options;
   }
 
-  async person(id: PersonId): Promise<PersonRecord | undefined> {
-    return this.#people.get(id);
+  async user(id: UserId): Promise<UserRecord | undefined> {
+    return this.#users.get(id);
   }
 
-  async personByName(key: string): Promise<PersonRecord | undefined> {
-    return this.#find((person) => nameKeyOf(person.name) === key);
+  async userByName(key: string): Promise<UserRecord | undefined> {
+    return this.#find((user) => nameKeyOf(user.name) === key);
   }
 
-  async personByInvitation(digest: string): Promise<PersonRecord | undefined> {
+  async userByInvitation(digest: string): Promise<UserRecord | undefined> {
     return this.#find(({ invitation }) => invitation?.digest === digest);
   }
 
-  async people(): Promise<readonly PersonRecord[]> {
-    return [...this.#people.values()].toSorted((one, other) =>
+  async users(): Promise<readonly UserRecord[]> {
+    return [...this.#users.values()].toSorted((one, other) =>
       nameKeyOf(one.name) < nameKeyOf(other.name) ? -1 : 1,
     );
   }
 
   async session(
     digest: string,
-  ): Promise<{ readonly session: SessionRecord; readonly person: PersonRecord } | undefined> {
+  ): Promise<{ readonly session: SessionRecord; readonly user: UserRecord } | undefined> {
     const session = this.#sessions.get(digest);
-    const person = session === undefined ? undefined : this.#people.get(session.personId);
-    return session === undefined || person === undefined ? undefined : { session, person };
+    const user = session === undefined ? undefined : this.#users.get(session.userId);
+    return session === undefined || user === undefined ? undefined : { session, user };
   }
 
   async auditBefore(before: number | undefined, limit: number): Promise<readonly AuditRow[]> {
@@ -80,7 +80,7 @@ class MemoryPeople implements PeopleStore {
     return { number, digest };
   }
 
-  async commit(change: PeopleChange): Promise<PeopleResult> {
+  async commit(change: UserChange): Promise<UserResult> {
     const fault = this.#options.commitFault?.(change);
     if (fault === "unavailable") throw new StoreError(fault);
     const result = this.#apply(change);
@@ -94,19 +94,19 @@ class MemoryPeople implements PeopleStore {
       this.#sessions.set(digest, { ...session, lastUsedAt: at });
   }
 
-  #apply({ at, acts, person, ends, begins, keepsAdmin, chain }: PeopleChange): PeopleResult {
+  #apply({ at, acts, user, ends, begins, keepsAdmin, chain }: UserChange): UserResult {
     if (chain !== undefined && !isSameHead(chain.after, this.#head()))
       return { outcome: "head_moved" };
-    if (keepsAdmin === true && !this.#hasAdmin(person?.next)) return { outcome: "no_admin" };
-    if (person !== undefined) {
-      const { next, replaces } = person;
-      if (this.#people.get(next.id)?.version !== replaces) return { outcome: "stale" };
+    if (keepsAdmin === true && !this.#hasAdmin(user?.next)) return { outcome: "no_admin" };
+    if (user !== undefined) {
+      const { next, replaces } = user;
+      if (this.#users.get(next.id)?.version !== replaces) return { outcome: "stale" };
       if (
         replaces === undefined &&
         this.#find(({ name }) => nameKeyOf(name) === nameKeyOf(next.name)) !== undefined
       )
         return { outcome: "name_taken" };
-      this.#people.set(next.id, next);
+      this.#users.set(next.id, next);
     }
     for (const session of this.#sessions.values()) {
       const isOver = begins !== undefined && session.endsAt <= at;
@@ -114,7 +114,7 @@ class MemoryPeople implements PeopleStore {
         ends !== undefined &&
         ("digest" in ends
           ? session.digest === ends.digest
-          : session.personId === ends.of && session.digest !== ends.except);
+          : session.userId === ends.of && session.digest !== ends.except);
       if (isOver || isEnded) this.#sessions.delete(session.digest);
     }
     if (begins !== undefined) this.#sessions.set(begins.digest, begins);
@@ -123,8 +123,8 @@ class MemoryPeople implements PeopleStore {
     return { outcome: "committed", number };
   }
 
-  #hasAdmin(next: PersonRecord | undefined): boolean {
-    const others = this.#find((person) => person.id !== next?.id && isActiveAdmin(person));
+  #hasAdmin(next: UserRecord | undefined): boolean {
+    const others = this.#find((user) => user.id !== next?.id && isActiveAdmin(user));
     return others !== undefined || (next !== undefined && isActiveAdmin(next));
   }
 
@@ -132,11 +132,11 @@ class MemoryPeople implements PeopleStore {
     return this.#audit.at(-1) ?? auditBeginning;
   }
 
-  #find(fits: (person: PersonRecord) => boolean): PersonRecord | undefined {
-    return [...this.#people.values()].find(fits);
+  #find(fits: (user: UserRecord) => boolean): UserRecord | undefined {
+    return [...this.#users.values()].find(fits);
   }
 }
 
-function isActiveAdmin({ role, state }: PersonRecord): boolean {
+function isActiveAdmin({ role, state }: UserRecord): boolean {
   return role === "admin" && state === "active";
 }

@@ -4,26 +4,26 @@ import { type Instant, instant, laterBy } from "../../src/kernel/instant.ts";
 import type { Act } from "../../src/user/audit.ts";
 import { auditBeginning, entryOf, follows, type AuditHead } from "../../src/user/audit-chain.ts";
 import type {
-  PeopleChange,
-  PeopleStore,
-  PersonRecord,
+  UserChange,
+  UserStore,
+  UserRecord,
   SessionRecord,
 } from "../../src/user/user-store.ts";
-import type { PersonId } from "../../src/user/user.ts";
+import type { UserId } from "../../src/user/user.ts";
 
 export const start = instant(Date.UTC(2026, 10, 28, 12));
 
-export function personId(number: number): PersonId {
-  return number.toString(16).padStart(16, "0") as PersonId;
+export function userId(number: number): UserId {
+  return number.toString(16).padStart(16, "0") as UserId;
 }
 
 export function hexDigest(number: number): string {
   return number.toString(16).padStart(64, "0");
 }
 
-export function newPerson(number: number, over: Partial<PersonRecord> = {}): PersonRecord {
+export function newUser(number: number, over: Partial<UserRecord> = {}): UserRecord {
   return {
-    id: personId(number),
+    id: userId(number),
     version: 1,
     name: `Person-${number}`,
     role: "admin",
@@ -53,20 +53,20 @@ export function act(over: Partial<Act> = {}): Act {
   };
 }
 
-export function personChange(next: PersonRecord, over: Partial<PeopleChange> = {}): PeopleChange {
+export function userChange(next: UserRecord, over: Partial<UserChange> = {}): UserChange {
   const replaces = next.version === 1 ? undefined : next.version - 1;
-  return { at: start, acts: [act({ target: next.id })], person: { next, replaces }, ...over };
+  return { at: start, acts: [act({ target: next.id })], user: { next, replaces }, ...over };
 }
 
 export function sessionOf(
   number: number,
-  person: number,
+  user: number,
   over: Partial<SessionRecord> = {},
 ): SessionRecord {
   const endsAt = laterBy(start, 1_000_000);
   return {
     digest: hexDigest(number),
-    personId: personId(person),
+    userId: userId(user),
     startedAt: start,
     lastUsedAt: start,
     endsAt,
@@ -74,12 +74,12 @@ export function sessionOf(
   };
 }
 
-export function begin(session: SessionRecord, at: Instant = start): PeopleChange {
+export function begin(session: SessionRecord, at: Instant = start): UserChange {
   return { at, acts: [act({ act: "sign_in" })], begins: session };
 }
 
 /** Reads the whole audit chain and returns its length. */
-export async function assertChain(store: PeopleStore): Promise<number> {
+export async function assertChain(store: UserStore): Promise<number> {
   let head: AuditHead = auditBeginning;
   for (const row of await store.auditAfter(0, 100_000)) {
     assert.ok(follows(head, row), `entry ${head.number + 1} follows the one before`);
@@ -90,25 +90,25 @@ export async function assertChain(store: PeopleStore): Promise<number> {
   return head.number;
 }
 
-/** Promises of PeopleStore, each tested on a new store. */
-export function describePeopleContract(
+/** Promises of UserStore, each tested on a new store. */
+export function describeUserStoreContract(
   name: string,
-  open: () => Promise<{ readonly people: PeopleStore; close(): Promise<void> }>,
+  open: () => Promise<{ readonly users: UserStore; close(): Promise<void> }>,
 ): void {
-  const eachTest = (title: string, check: (store: PeopleStore) => Promise<void>): void => {
+  const eachTest = (title: string, check: (store: UserStore) => Promise<void>): void => {
     test(title, async (context) => {
       const store = await open();
       context.after(() => store.close());
-      await check(store.people);
+      await check(store.users);
     });
   };
 
   describe(`people: ${name}`, () => {
     eachTest("an empty store has nobody, no session and no entry", async (store) => {
-      assert.deepEqual(await store.people(), []);
-      assert.equal(await store.person(personId(1)), undefined);
-      assert.equal(await store.personByName("person-1"), undefined);
-      assert.equal(await store.personByInvitation(hexDigest(1)), undefined);
+      assert.deepEqual(await store.users(), []);
+      assert.equal(await store.user(userId(1)), undefined);
+      assert.equal(await store.userByName("person-1"), undefined);
+      assert.equal(await store.userByInvitation(hexDigest(1)), undefined);
       assert.equal(await store.session(hexDigest(1)), undefined);
       assert.deepEqual(await store.auditBefore(undefined, 10), []);
       assert.deepEqual(await store.auditHead(), auditBeginning);
@@ -117,65 +117,65 @@ export function describePeopleContract(
     eachTest(
       "a person comes back as committed, with all there is and with as little as there can be",
       async (store) => {
-        const whole = newPerson(1, {
+        const whole = newUser(1, {
           lastSignedInAt: laterBy(start, 5),
           failures: 3,
           lockedUntil: laterBy(start, 7),
           invitation: { digest: hexDigest(9), endsAt: laterBy(start, 9) },
         });
-        const bare = newPerson(2, {
+        const bare = newUser(2, {
           role: "viewer",
           state: "invited",
           passwords: [],
           totp: undefined,
           totpStep: 0,
         });
-        assert.deepEqual(await store.commit(personChange(whole)), {
+        assert.deepEqual(await store.commit(userChange(whole)), {
           outcome: "committed",
           number: 1,
         });
-        assert.deepEqual(await store.commit(personChange(bare)), {
+        assert.deepEqual(await store.commit(userChange(bare)), {
           outcome: "committed",
           number: 2,
         });
-        assert.deepEqual(await store.person(whole.id), whole);
-        assert.deepEqual(await store.person(bare.id), bare);
-        assert.deepEqual(await store.personByName("person-1"), whole);
-        assert.deepEqual(await store.personByInvitation(hexDigest(9)), whole);
-        assert.deepEqual(await store.people(), [whole, bare]);
+        assert.deepEqual(await store.user(whole.id), whole);
+        assert.deepEqual(await store.user(bare.id), bare);
+        assert.deepEqual(await store.userByName("person-1"), whole);
+        assert.deepEqual(await store.userByInvitation(hexDigest(9)), whole);
+        assert.deepEqual(await store.users(), [whole, bare]);
       },
     );
 
     eachTest(
       "a person is replaced at the version that was read, or not at all and without an entry",
       async (store) => {
-        await store.commit(personChange(newPerson(1)));
-        const second = newPerson(1, {
+        await store.commit(userChange(newUser(1)));
+        const second = newUser(1, {
           version: 2,
           failures: 1,
           totp: undefined,
           state: "disabled",
           invitation: undefined,
         });
-        assert.deepEqual(await store.commit(personChange(second)), {
+        assert.deepEqual(await store.commit(userChange(second)), {
           outcome: "committed",
           number: 2,
         });
         assert.deepEqual(
-          await store.commit(personChange({ ...second, failures: 2 }, { begins: sessionOf(1, 1) })),
+          await store.commit(userChange({ ...second, failures: 2 }, { begins: sessionOf(1, 1) })),
           { outcome: "stale" },
         );
         assert.deepEqual(
-          await store.commit(personChange(newPerson(7, { version: 2 }))),
+          await store.commit(userChange(newUser(7, { version: 2 }))),
           { outcome: "stale" },
           "nobody to replace",
         );
         assert.deepEqual(
-          await store.commit(personChange(newPerson(1))),
+          await store.commit(userChange(newUser(1))),
           { outcome: "stale" },
           "somebody there already",
         );
-        assert.deepEqual(await store.person(personId(1)), second);
+        assert.deepEqual(await store.user(userId(1)), second);
         assert.equal(await store.session(hexDigest(1)), undefined);
         assert.equal(await assertChain(store), 2);
       },
@@ -184,13 +184,13 @@ export function describePeopleContract(
     eachTest(
       "a name is taken whatever its case, and people come in the order of their names",
       async (store) => {
-        await store.commit(personChange(newPerson(1, { name: "bob" })));
-        await store.commit(personChange(newPerson(2, { name: "Alice" })));
-        assert.deepEqual(await store.commit(personChange(newPerson(3, { name: "BOB" }))), {
+        await store.commit(userChange(newUser(1, { name: "bob" })));
+        await store.commit(userChange(newUser(2, { name: "Alice" })));
+        assert.deepEqual(await store.commit(userChange(newUser(3, { name: "BOB" }))), {
           outcome: "name_taken",
         });
         assert.deepEqual(
-          (await store.people()).map(({ name }) => name),
+          (await store.users()).map(({ name }) => name),
           ["Alice", "bob"],
         );
         assert.equal(await assertChain(store), 2);
@@ -200,29 +200,29 @@ export function describePeopleContract(
     eachTest(
       "a change that must keep an admin is refused when none would be left",
       async (store) => {
-        await store.commit(personChange(newPerson(1)));
-        await store.commit(personChange(newPerson(2, { role: "operator" })));
-        const demoted = newPerson(1, { version: 2, role: "viewer" });
-        assert.deepEqual(await store.commit(personChange(demoted, { keepsAdmin: true })), {
+        await store.commit(userChange(newUser(1)));
+        await store.commit(userChange(newUser(2, { role: "operator" })));
+        const demoted = newUser(1, { version: 2, role: "viewer" });
+        assert.deepEqual(await store.commit(userChange(demoted, { keepsAdmin: true })), {
           outcome: "no_admin",
         });
-        await store.commit(personChange(newPerson(3, { state: "invited" })));
+        await store.commit(userChange(newUser(3, { state: "invited" })));
         assert.deepEqual(
-          await store.commit(personChange(demoted, { keepsAdmin: true })),
+          await store.commit(userChange(demoted, { keepsAdmin: true })),
           { outcome: "no_admin" },
           "invited is not active",
         );
-        const promoted = newPerson(2, { version: 2, role: "admin" });
+        const promoted = newUser(2, { version: 2, role: "admin" });
         assert.equal(
-          (await store.commit(personChange(promoted, { keepsAdmin: true }))).outcome,
+          (await store.commit(userChange(promoted, { keepsAdmin: true }))).outcome,
           "committed",
         );
         assert.equal(
-          (await store.commit(personChange(demoted, { keepsAdmin: true }))).outcome,
+          (await store.commit(userChange(demoted, { keepsAdmin: true }))).outcome,
           "committed",
         );
         assert.equal(
-          (await store.commit(personChange(newPerson(2, { version: 3, role: "viewer" })))).outcome,
+          (await store.commit(userChange(newUser(2, { version: 3, role: "viewer" })))).outcome,
           "committed",
           "when not asked for",
         );
@@ -232,11 +232,11 @@ export function describePeopleContract(
     eachTest(
       "sessions begin and end: one, all of a person but one, and those that are over",
       async (store) => {
-        for (const number of [1, 2]) await store.commit(personChange(newPerson(number)));
+        for (const number of [1, 2]) await store.commit(userChange(newUser(number)));
         for (const number of [1, 2, 3]) await store.commit(begin(sessionOf(number, 1)));
         await store.commit(begin(sessionOf(4, 2, { endsAt: laterBy(start, 10) })));
         const found = await store.session(hexDigest(1));
-        assert.deepEqual(found, { session: sessionOf(1, 1), person: newPerson(1) });
+        assert.deepEqual(found, { session: sessionOf(1, 1), user: newUser(1) });
         const left = async () => {
           const sessions = await Promise.all(
             [1, 2, 3, 4, 5].map((number) => store.session(hexDigest(number))),
@@ -248,7 +248,7 @@ export function describePeopleContract(
         await store.commit({
           at: start,
           acts: [act()],
-          ends: { of: personId(1), except: hexDigest(2) },
+          ends: { of: userId(1), except: hexDigest(2) },
         });
         assert.deepEqual(await left(), [2, 4]);
         await store.commit(begin(sessionOf(5, 1), laterBy(start, 10)));
@@ -256,14 +256,14 @@ export function describePeopleContract(
         await store.commit({
           at: start,
           acts: [act()],
-          ends: { of: personId(1), except: undefined },
+          ends: { of: userId(1), except: undefined },
         });
         assert.deepEqual(await left(), []);
       },
     );
 
     eachTest("a session's last use moves on and never back", async (store) => {
-      await store.commit(personChange(newPerson(1)));
+      await store.commit(userChange(newUser(1)));
       await store.commit(begin(sessionOf(1, 1)));
       const lastUse = async () => (await store.session(hexDigest(1)))?.session.lastUsedAt;
       await store.useSession(hexDigest(1), laterBy(start, 60));
@@ -276,10 +276,10 @@ export function describePeopleContract(
     });
 
     eachTest("a session shows its person as they are now", async (store) => {
-      await store.commit(personChange(newPerson(1)));
+      await store.commit(userChange(newUser(1)));
       await store.commit(begin(sessionOf(1, 1)));
-      await store.commit(personChange(newPerson(1, { version: 2, role: "viewer" })));
-      assert.equal((await store.session(hexDigest(1)))?.person.role, "viewer");
+      await store.commit(userChange(newUser(1, { version: 2, role: "viewer" })));
+      assert.equal((await store.session(hexDigest(1)))?.user.role, "viewer");
     });
 
     eachTest("entries are numbered without a gap, and come from either end", async (store) => {
@@ -293,7 +293,7 @@ export function describePeopleContract(
           number,
         });
       }
-      const details = async (rows: ReturnType<PeopleStore["auditAfter"]>) =>
+      const details = async (rows: ReturnType<UserStore["auditAfter"]>) =>
         (await rows).map(entryOf).map(({ number, detail }) => [number, detail]);
       assert.deepEqual(await details(store.auditBefore(undefined, 2)), [
         [6, "entry 6"],
@@ -314,7 +314,7 @@ export function describePeopleContract(
     eachTest("an entry is what was written down, whatever its characters", async (store) => {
       const detail = `"\\ \u0000 \u2028 é 漢 💳 \ud800 ${"x".repeat(400)}`;
       const written = act({
-        actor: { kind: "person", id: personId(1), name: "o'Neil" },
+        actor: { kind: "person", id: userId(1), name: "o'Neil" },
         origin: "::1",
         act: "refund",
         target: "/v1/a?b",
@@ -330,10 +330,10 @@ export function describePeopleContract(
     });
 
     eachTest("of changes that come at once each is whole, and the chain holds", async (store) => {
-      await store.commit(personChange(newPerson(1)));
+      await store.commit(userChange(newUser(1)));
       const tries = Array.from({ length: 40 }, (_, number) =>
         store.commit(
-          personChange(newPerson(1, { version: 2, failures: number }), {
+          userChange(newUser(1, { version: 2, failures: number }), {
             begins: sessionOf(number + 1, 1),
           }),
         ),
@@ -341,7 +341,7 @@ export function describePeopleContract(
       const outcomes = (await Promise.all(tries)).map(({ outcome }) => outcome);
       assert.equal(outcomes.filter((outcome) => outcome === "committed").length, 1);
       const winner = outcomes.indexOf("committed");
-      assert.equal((await store.person(personId(1)))?.failures, winner);
+      assert.equal((await store.user(userId(1)))?.failures, winner);
       for (let number = 0; number < 40; number += 1) {
         assert.equal((await store.session(hexDigest(number + 1))) !== undefined, number === winner);
       }

@@ -8,13 +8,13 @@ import { Command, temporaryFolder } from "../command.ts";
 import {
   ask,
   codeOf,
-  ConsolePeople,
+  ConsoleUsers,
   type Fields,
   type Reply,
   type Role,
   type Signed,
-  startWithPeople,
-} from "../console-people.ts";
+  startWithUsers,
+} from "../server-with-users.ts";
 import { TestDatabases, testUrl } from "../postgres/databases.ts";
 import {
   directBody,
@@ -24,25 +24,25 @@ import {
   testCard,
 } from "../server.ts";
 
-let people: ConsolePeople;
+let users: ConsoleUsers;
 let staff: Readonly<Record<Role, Signed>>;
 let codes = 0;
 
 before(async () => {
-  people = await startWithPeople({ seed: "people" });
-  const admin = await people.firstAdmin();
+  users = await startWithUsers({ seed: "people" });
+  const admin = await users.firstAdmin();
   staff = {
     admin,
-    operator: await people.invited(admin, "Olga", "operator"),
-    viewer: await people.invited(admin, "Vera", "viewer"),
+    operator: await users.invited(admin, "Olga", "operator"),
+    viewer: await users.invited(admin, "Vera", "viewer"),
   };
 });
-after(() => people.server[Symbol.asyncDispose]());
+after(() => users.server[Symbol.asyncDispose]());
 
 const ranks: readonly Role[] = ["viewer", "operator", "admin"];
 
 async function made(creditcard: Fields = testCard): Promise<string> {
-  const { body } = await people.server.postJson(
+  const { body } = await users.server.postJson(
     "/ws/direct",
     directBody(`people-${(codes += 1)}`, { creditcard }),
   );
@@ -126,7 +126,7 @@ const asked: readonly (readonly [path: string, fields: Fields | undefined, role:
 
 describe("what each role may", () => {
   test("is said of every path that takes a key", async () => {
-    const { paths } = (await (await fetch(`${people.server.url}/openapi.json`)).json()) as OpenApi;
+    const { paths } = (await (await fetch(`${users.server.url}/openapi.json`)).json()) as OpenApi;
     const keyed = Object.entries(paths).flatMap(([path, { post }]) =>
       post?.security.some((each) => "secret" in each || "public" in each) === true ? [path] : [],
     );
@@ -158,7 +158,7 @@ describe("what each role may", () => {
   }
 
   test("changes with the role at once, and ends when the person is disabled", async () => {
-    const paula = await people.invited(staff.admin, "Paula", "viewer");
+    const paula = await users.invited(staff.admin, "Paula", "viewer");
     assert.equal(
       codeOf(await paula.call("/__cofre/notifications", { replay: "failed" })),
       "COFRE-113",
@@ -231,29 +231,29 @@ describe("what each role may", () => {
     });
     const invitation = String(body["invitation"]);
     const shown = await ask(
-      people.server,
+      users.server,
       "/__cofre/enrolment",
       { invitation },
       { "X-Cofre-CSRF": "none" },
     );
-    const right = people.code(String(shown.body["secret"]));
+    const right = users.code(String(shown.body["secret"]));
     const code = right === "000000" ? "000001" : "000000";
     const fields = { invitation, password: "correct horse of Wanda", code };
     assert.equal(
-      codeOf(await ask(people.server, "/__cofre/enrolment", fields, { "X-Cofre-CSRF": "none" })),
+      codeOf(await ask(users.server, "/__cofre/enrolment", fields, { "X-Cofre-CSRF": "none" })),
       "COFRE-116",
     );
-    assert.equal((await people.accept(invitation)).name, "Wanda");
+    assert.equal((await users.accept(invitation)).name, "Wanda");
   });
 
   test("takes a better password, with the one before and a code, and ends the other sessions", async () => {
-    const rita = await people.invited(staff.admin, "Rita", "viewer");
-    const other = await people.signIn(rita);
+    const rita = await users.invited(staff.admin, "Rita", "viewer");
+    const other = await users.signIn(rita);
     const change = async (fields: Fields): Promise<unknown> => {
-      people.server.clock.advance(30_000);
+      users.server.clock.advance(30_000);
       const given = {
         password: rita.password,
-        code: people.code(rita.secret),
+        code: users.code(rita.secret),
         new_password: "quite another one",
       };
       return codeOf(await rita.call("/__cofre/password", { ...given, ...fields }));
@@ -264,7 +264,7 @@ describe("what each role may", () => {
     assert.equal(await change({}), "SUCCESS");
     assert.equal(codeOf(await other.call("/__cofre/payments", {})), "COFRE-110");
     assert.equal(codeOf(await rita.call("/__cofre/payments", {})), "SUCCESS");
-    await people.signIn({ ...rita, password: "quite another one" });
+    await users.signIn({ ...rita, password: "quite another one" });
   });
 });
 
@@ -273,7 +273,7 @@ describe("programs with keys", () => {
     const hash = await held();
     for (const headers of [{}, { Cookie: staff.viewer.cookie }]) {
       const reply = await ask(
-        people.server,
+        users.server,
         "/ws/query",
         { integration_key: integrationKey, hash },
         headers,
@@ -281,15 +281,15 @@ describe("programs with keys", () => {
       assert.equal(codeOf(reply), "SUCCESS");
       assert.equal(reply.headers["x-cofre-session-seconds"], undefined);
     }
-    assert.equal(codeOf(await people.server.postJson("/ws/query", { hash })), "BP-SA-1");
+    assert.equal(codeOf(await users.server.postJson("/ws/query", { hash })), "BP-SA-1");
     assert.equal(
-      codeOf(await people.server.postJson("/ws/capture", { integration_key: "wrong", hash })),
+      codeOf(await users.server.postJson("/ws/capture", { integration_key: "wrong", hash })),
       "BP-SA-2",
     );
     assert.equal(
       codeOf(
         await ask(
-          people.server,
+          users.server,
           "/ws/capture",
           { integration_key: "wrong", hash },
           { Cookie: staff.admin.cookie },
@@ -300,28 +300,28 @@ describe("programs with keys", () => {
   });
 
   test("need a secret key of the server's own accounts to see and make worlds", async () => {
-    assert.equal(codeOf(await people.server.postJson("/__cofre/worlds", { seed: "7" })), "BP-SA-1");
-    assert.equal(codeOf(await people.server.get("/__cofre/worlds")), "BP-SA-1");
+    assert.equal(codeOf(await users.server.postJson("/__cofre/worlds", { seed: "7" })), "BP-SA-1");
+    assert.equal(codeOf(await users.server.get("/__cofre/worlds")), "BP-SA-1");
     assert.equal(
-      codeOf(await people.server.get("/__cofre/worlds", { integration_key: publicIntegrationKey })),
+      codeOf(await users.server.get("/__cofre/worlds", { integration_key: publicIntegrationKey })),
       "BP-SA-2",
     );
-    const { body } = await people.server.postJson("/__cofre/worlds", {
+    const { body } = await users.server.postJson("/__cofre/worlds", {
       integration_key: integrationKey,
       seed: "7",
     });
     const { integration_key: key = "" } = body["world"] as { readonly integration_key?: string };
     assert.match(key, /^test_ik_/);
     assert.equal(
-      codeOf(await people.server.get("/__cofre/worlds", { integration_key: key })),
+      codeOf(await users.server.get("/__cofre/worlds", { integration_key: key })),
       "BP-SA-2",
     );
     assert.equal(
-      codeOf(await people.server.get("/__cofre/world", { integration_key: key })),
+      codeOf(await users.server.get("/__cofre/world", { integration_key: key })),
       "SUCCESS",
     );
     assert.equal(
-      codeOf(await people.server.get("/__cofre/worlds", { integration_key: integrationKey })),
+      codeOf(await users.server.get("/__cofre/worlds", { integration_key: integrationKey })),
       "SUCCESS",
     );
   });
@@ -334,7 +334,7 @@ test("`cofre world` makes and lists worlds with the key of COFRE_SANDBOX_INTEGRA
   ): Promise<Command> => {
     const command = Command.cofre(
       context,
-      ["world", ...args, "--url", people.server.url, "--json"],
+      ["world", ...args, "--url", users.server.url, "--json"],
       environment,
     );
     await command.exited;
@@ -466,7 +466,7 @@ describe("the audit log", () => {
   });
 
   test("has a look at the same payment or list once in ten minutes of each session, and no search", async () => {
-    const vera = await people.signIn(staff.viewer);
+    const vera = await users.signIn(staff.viewer);
     const looks = async (): Promise<readonly (string | null)[]> =>
       (await audit())
         .filter(({ action, actor }) => action === "viewed" && actor === "Vera")
@@ -486,10 +486,10 @@ describe("the audit log", () => {
     await look();
     const once = ["/__cofre/payments", hash, "/__cofre/tokens"];
     assert.deepEqual((await looks()).slice(known), once);
-    people.server.clock.advance(9 * 60_000);
+    users.server.clock.advance(9 * 60_000);
     await look();
     assert.deepEqual((await looks()).slice(known), once);
-    people.server.clock.advance(60_000);
+    users.server.clock.advance(60_000);
     await look();
     assert.deepEqual((await looks()).slice(known), [...once, ...once]);
     assert.ok(!JSON.stringify(await audit()).includes("ana.lima"));
@@ -504,9 +504,9 @@ describe("the audit log", () => {
   });
 
   test("has who tried what their role does not allow, once in ten minutes", async () => {
-    const admin = await people.signIn(staff.admin);
+    const admin = await users.signIn(staff.admin);
     staff = { ...staff, admin };
-    const vera = await people.signIn(staff.viewer);
+    const vera = await users.signIn(staff.viewer);
     const refused = async (): Promise<readonly unknown[]> =>
       (await audit())
         .filter(
@@ -589,10 +589,10 @@ describe("the link for an admin", () => {
     };
     const linkOf = async (
       more: Readonly<Record<string, string>>,
-      work: (people: ConsolePeople) => Promise<void> = async () => undefined,
+      work: (users: ConsoleUsers) => Promise<void> = async () => undefined,
     ) => {
       await using server = await startTestServer({ environment: { ...environment, ...more } });
-      await work(new ConsolePeople(server));
+      await work(new ConsoleUsers(server));
       return server.cofre.consoleInvitation?.reveal();
     };
     const first = await linkOf({});
@@ -637,7 +637,7 @@ test(
     };
     // A database whose clock differs from the server's is refused.
     const ports = { clock: systemClock };
-    const one = await startWithPeople({ environment, ports });
+    const one = await startWithUsers({ environment, ports });
     await using first = one.server;
     const admin = await one.firstAdmin();
     const operator = await one.invited(admin, "Olga", "operator");
@@ -682,7 +682,7 @@ test(
 
 test("what cannot be written down is not done, and what was done is answered though its end cannot be written down", async (context) => {
   const folder = join(temporaryFolder(context), "data");
-  const there = await startWithPeople({ environment: { COFRE_DATA_DIR: folder } });
+  const there = await startWithUsers({ environment: { COFRE_DATA_DIR: folder } });
   await using server = there.server;
   const admin = await there.firstAdmin();
   const operator = await there.invited(admin, "Olga", "operator");

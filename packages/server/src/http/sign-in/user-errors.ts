@@ -1,12 +1,12 @@
 import { ServiceError } from "../../payment/service-error.ts";
-import { PeopleError } from "../../sign-in/users.ts";
+import { UserError } from "../../sign-in/users.ts";
 import type { WireAnswer } from "../../wire/answers/answer.ts";
 import { readErrors, wireErrorOf } from "../../wire/answers/errors.ts";
 import { answerOf } from "../../wire/answers/refusal-answer.ts";
 import { type ErrorCode, type PlainCode, refusal } from "../../wire/errors/refusal.ts";
 import { WireError } from "../../wire/decode/wire-error.ts";
 
-const peopleErrors = {
+const userErrors = {
   not_signed_in: "COFRE-110",
   sign_in_refused: "COFRE-111",
   busy: "COFRE-12",
@@ -16,18 +16,18 @@ const peopleErrors = {
   code_refused: "COFRE-116",
   name_refused: "COFRE-117",
   name_taken: "COFRE-117",
-  no_such_person: "COFRE-119",
+  no_such_user: "COFRE-119",
   last_admin: "COFRE-118",
-} as const satisfies Record<PeopleError["code"], ErrorCode>;
+} as const satisfies Record<UserError["code"], ErrorCode>;
 
 /** Refusals by the console's endpoints themselves. */
 const pageErrors = {
-  not_signed_in: peopleErrors.not_signed_in,
+  not_signed_in: userErrors.not_signed_in,
   not_from_page: "COFRE-112",
   role: "COFRE-113",
 } as const satisfies Record<string, PlainCode>;
 
-export function peopleError(kind: keyof typeof pageErrors): WireError {
+export function userError(kind: keyof typeof pageErrors): WireError {
   return refusal(pageErrors[kind]);
 }
 
@@ -39,12 +39,12 @@ export function invalid(kind: "Parameter" | "Header", name: string): WireError {
 /**
  * The answer, or the refusal in the wire's codes. Other errors are thrown for the server to log.
  */
-export async function answeringPeople(work: () => Promise<WireAnswer>): Promise<WireAnswer> {
+export async function answeringUsers(work: () => Promise<WireAnswer>): Promise<WireAnswer> {
   try {
     return await work();
   } catch (error) {
     const answer = answerOf(refusalOf(error));
-    return error instanceof PeopleError && error.waitMs !== undefined
+    return error instanceof UserError && error.waitMs !== undefined
       ? { ...answer, headers: [retryAfter(error.waitMs)] }
       : answer;
   }
@@ -58,8 +58,8 @@ function retryAfter(waitMs: number): readonly [name: string, value: string] {
 /** Rethrows an error that is not a refusal. */
 export function refusalOf(error: unknown): WireError {
   if (error instanceof WireError) return error;
-  if (error instanceof PeopleError) {
-    const code = peopleErrors[error.code];
+  if (error instanceof UserError) {
+    const code = userErrors[error.code];
     return code === "COFRE-119" ? invalid("Parameter", "id") : refusal(code);
   }
   if (error instanceof ServiceError) return wireErrorOf(error, readErrors);

@@ -1,12 +1,12 @@
 import { maskCardNumbers } from "../src/wire/decode/card-like.ts";
 import { type Instant, instant, laterBy, second } from "../src/kernel/instant.ts";
 import { SystemRandom } from "../src/kernel/system-random.ts";
-import { createMemoryPeople } from "../src/stores/memory/memory-people.ts";
+import { createMemoryUsers } from "../src/stores/memory/memory-users.ts";
 import { createMemoryKeyProvider } from "../src/vault/memory-key-provider.ts";
 import { createSealing } from "../src/vault/sealed-secret.ts";
 import type { Passwords } from "../src/sign-in/password.ts";
-import type { People, SignedIn } from "../src/sign-in/users.ts";
-import { createPeople, type PeopleOptions } from "../src/sign-in/user-service.ts";
+import type { Users, SignedIn } from "../src/sign-in/users.ts";
+import { createUsers, type UserOptions } from "../src/sign-in/user-service.ts";
 import type { Role } from "../src/user/user.ts";
 import { codeOf, stepAt } from "../src/sign-in/totp.ts";
 
@@ -23,8 +23,8 @@ const quick: Passwords = {
 };
 
 export interface Office {
-  readonly people: People;
-  readonly options: PeopleOptions;
+  readonly users: Users;
+  readonly options: UserOptions;
   readonly clock: { now(): Instant; advance(ms: number): void };
   /** Completes the invitation of a new user. */
   join(invitation: string, given?: string): Promise<Joined>;
@@ -39,7 +39,7 @@ export interface Joined {
   readonly mark: string;
 }
 
-export function newOffice(over: Partial<PeopleOptions> = {}): Office {
+export function newOffice(over: Partial<UserOptions> = {}): Office {
   let now = instant(Date.UTC(2026, 10, 28, 12));
   const clock = {
     now: () => now,
@@ -47,8 +47,8 @@ export function newOffice(over: Partial<PeopleOptions> = {}): Office {
       now = laterBy(now, ms);
     },
   };
-  const options: PeopleOptions = {
-    store: createMemoryPeople(),
+  const options: UserOptions = {
+    store: createMemoryUsers(),
     clock,
     random,
     passwords: quick,
@@ -57,15 +57,15 @@ export function newOffice(over: Partial<PeopleOptions> = {}): Office {
     maskCards: maskCardNumbers,
     ...over,
   };
-  const people = createPeople(options);
+  const users = createUsers(options);
   return {
-    people,
+    users,
     options,
     clock,
     async join(invitation, given = password) {
-      const { secret: typed, name } = await people.enrolment(invitation);
+      const { secret: typed, name } = await users.enrolment(invitation);
       const secret = secretBytes(typed);
-      const begun = await people.enrol({
+      const begun = await users.enrol({
         invitation,
         password: given,
         code: codeAt(secret, clock.now()),
@@ -99,7 +99,7 @@ export async function openOffice(
   ...given: Parameters<typeof newOffice>
 ): Promise<Office & { readonly admin: Joined }> {
   const office = newOffice(...given);
-  const admin = await office.join((await office.people.inviteFirstAdmin(false))?.reveal() ?? "");
+  const admin = await office.join((await office.users.inviteFirstAdmin(false))?.reveal() ?? "");
   office.clock.advance(30 * second);
   return { ...office, admin };
 }
@@ -109,19 +109,19 @@ export async function hire(
   name: string,
   role: Role,
 ): Promise<Joined> {
-  const { people, admin, clock } = office;
-  const { invitation } = await people.invite(admin.signedIn, { name, role, origin });
+  const { users, admin, clock } = office;
+  const { invitation } = await users.invite(admin.signedIn, { name, role, origin });
   const joined = await office.join(invitation.reveal());
   clock.advance(30 * second);
   return joined;
 }
 
 export function signIn(
-  { people, clock }: Office,
+  { users, clock }: Office,
   who: Joined,
   over: { readonly password?: string; readonly code?: string } = {},
 ) {
-  return people.signIn({
+  return users.signIn({
     name: who.name,
     password,
     code: codeAt(who.secret, clock.now()),
@@ -130,10 +130,10 @@ export function signIn(
   });
 }
 
-export const refusedWith = (code: string) => ({ name: "PeopleError", code });
+export const refusedWith = (code: string) => ({ name: "UserError", code });
 
-export async function actsOf({ people }: Office): Promise<readonly string[]> {
-  return (await people.audit(undefined, 1_000))
+export async function actsOf({ users }: Office): Promise<readonly string[]> {
+  return (await users.audit(undefined, 1_000))
     .toReversed()
     .map(({ actor, act, result, detail }) =>
       [actor.kind, act, result, detail].filter((word) => word !== undefined).join(" "),

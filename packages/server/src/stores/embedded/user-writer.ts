@@ -3,20 +3,20 @@ import type { Instant } from "../../kernel/instant.ts";
 import { auditBeginning, type AuditHead, chainOf, isSameHead } from "../../user/audit-chain.ts";
 import {
   nameKeyOf,
-  type PeopleChange,
-  type PeopleOutcome,
-  type PersonRecord,
+  type UserChange,
+  type UserOutcome,
+  type UserRecord,
 } from "../../user/user-store.ts";
 import type { Outcome } from "../change-message.ts";
 
 /** A user change in transit to the writer thread. */
-export type PeopleMessage =
-  | { readonly people: "change"; readonly change: PeopleChange }
-  | { readonly people: "use"; readonly digest: string; readonly at: Instant };
+export type UserMessage =
+  | { readonly users: "change"; readonly change: UserChange }
+  | { readonly users: "use"; readonly digest: string; readonly at: Instant };
 
 /** `number`: of the first audit entry that was written; 0 if none was. */
-export interface PeopleAnswer {
-  readonly outcome: PeopleOutcome | Extract<Outcome, "unavailable" | "commit_unknown" | "broken">;
+export interface UserWriteResult {
+  readonly outcome: UserOutcome | Extract<Outcome, "unavailable" | "commit_unknown" | "broken">;
   readonly number: number;
 }
 
@@ -24,11 +24,11 @@ export interface PeopleAnswer {
  * Writes one user change, with its audit log entries, within the open transaction. Owns its
  * prepared statements.
  */
-export class PeopleWriter {
+export class UserWriter {
   readonly #hasOtherAdmin: StatementSync;
-  readonly #insertPerson: StatementSync;
-  readonly #updatePerson: StatementSync;
-  readonly #personByName: StatementSync;
+  readonly #insertUser: StatementSync;
+  readonly #updateUser: StatementSync;
+  readonly #userByName: StatementSync;
   readonly #endSession: StatementSync;
   readonly #endSessions: StatementSync;
   readonly #forgetSessions: StatementSync;
@@ -42,16 +42,16 @@ export class PeopleWriter {
     this.#hasOtherAdmin = database.prepare(
       "SELECT 1 FROM person WHERE role = 'admin' AND state = 'active' AND id <> unhex(?) LIMIT 1",
     );
-    this.#insertPerson = database.prepare(
+    this.#insertUser = database.prepare(
       `INSERT INTO person (id, version, name, name_key, role, state, created_at, last_signed_in_at, passwords, totp, totp_step, failures,
          locked_until, invitation, invitation_ends_at, mac)
        VALUES (unhex(?), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, unhex(?), ?, ?)`,
     );
-    this.#updatePerson = database.prepare(
+    this.#updateUser = database.prepare(
       `UPDATE person SET version = ?, role = ?, state = ?, last_signed_in_at = ?, passwords = ?, totp = ?, totp_step = ?, failures = ?,
          locked_until = ?, invitation = unhex(?), invitation_ends_at = ?, mac = ? WHERE id = unhex(?) AND version = ?`,
     );
-    this.#personByName = database.prepare(
+    this.#userByName = database.prepare(
       "SELECT id = unhex(?) AS same FROM person WHERE name_key = ? OR id = unhex(?)",
     );
     this.#endSession = database.prepare("DELETE FROM person_session WHERE digest = unhex(?)");
@@ -80,19 +80,19 @@ export class PeopleWriter {
    * Unless it returns `committed`, the caller must roll the transaction back. Throws SQLite's
    * errors; the caller rolls back then too.
    */
-  write(message: PeopleMessage): PeopleAnswer {
-    if (message.people === "change") return this.#change(message.change);
+  write(message: UserMessage): UserWriteResult {
+    if (message.users === "change") return this.#change(message.change);
     this.#useSession.run(message.digest, message.at);
     return { outcome: "committed", number: 0 };
   }
 
-  #change({ at, acts, person, ends, begins, keepsAdmin, chain }: PeopleChange): PeopleAnswer {
+  #change({ at, acts, user, ends, begins, keepsAdmin, chain }: UserChange): UserWriteResult {
     let head = (this.#head.get() as AuditHead | undefined) ?? auditBeginning;
     if (chain !== undefined && !isSameHead(chain.after, head))
       return { outcome: "head_moved", number: 0 };
-    if (keepsAdmin === true && !this.#keepsAdmin(person?.next))
+    if (keepsAdmin === true && !this.#keepsAdmin(user?.next))
       return { outcome: "no_admin", number: 0 };
-    const outcome = person === undefined ? "committed" : this.#person(person.next, person.replaces);
+    const outcome = user === undefined ? "committed" : this.#user(user.next, user.replaces);
     if (outcome !== "committed") return { outcome, number: 0 };
     if (ends !== undefined) {
       if ("digest" in ends) this.#endSession.run(ends.digest);
@@ -102,7 +102,7 @@ export class PeopleWriter {
       this.#forgetSessions.run(at);
       this.#insertSession.run(
         begins.digest,
-        begins.personId,
+        begins.userId,
         begins.startedAt,
         begins.lastUsedAt,
         begins.endsAt,
@@ -118,12 +118,12 @@ export class PeopleWriter {
     return { outcome: "committed", number };
   }
 
-  #keepsAdmin(next: PersonRecord | undefined): boolean {
+  #keepsAdmin(next: UserRecord | undefined): boolean {
     if (next?.role === "admin" && next.state === "active") return true;
     return this.#hasOtherAdmin.get(next?.id ?? "") !== undefined;
   }
 
-  #person(next: PersonRecord, replaces: number | undefined): "committed" | "stale" | "name_taken" {
+  #user(next: UserRecord, replaces: number | undefined): "committed" | "stale" | "name_taken" {
     const {
       id,
       version,
@@ -150,12 +150,12 @@ export class PeopleWriter {
       next.mac ?? null,
     ] as const;
     if (replaces !== undefined) {
-      const { changes } = this.#updatePerson.run(version, role, state, ...rest, id, replaces);
+      const { changes } = this.#updateUser.run(version, role, state, ...rest, id, replaces);
       return changes === 0 ? "stale" : "committed";
     }
-    const taken = this.#personByName.get(id, nameKeyOf(name), id);
+    const taken = this.#userByName.get(id, nameKeyOf(name), id);
     if (taken !== undefined) return taken["same"] === 1 ? "stale" : "name_taken";
-    this.#insertPerson.run(id, version, name, nameKeyOf(name), role, state, createdAt, ...rest);
+    this.#insertUser.run(id, version, name, nameKeyOf(name), role, state, createdAt, ...rest);
     return "committed";
   }
 }
