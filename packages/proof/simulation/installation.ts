@@ -1,6 +1,6 @@
 import type { Connector } from "../../server/src/connectors/connector.ts";
 import { connectorsOf } from "../../server/src/connectors/connector-set.ts";
-import type { WireAnswer } from "../../server/src/wire/answers/answer.ts";
+import type { WireResponse } from "../../server/src/wire/answers/answer.ts";
 import { notBefore } from "../../server/src/decisions/steps.ts";
 import { hexOf, type MerchantId, type TokenDigest } from "../../server/src/kernel/ids.ts";
 import type { PaymentId } from "../../server/src/payment/payment-id.ts";
@@ -356,7 +356,7 @@ export class Installation {
    * The result for a client that sends these bytes now, to any serving server, over a network that
    * loses requests and answers.
    */
-  send(request: WireRequest): Promise<WireAnswer | "lost"> {
+  send(request: WireRequest): Promise<WireResponse | "lost"> {
     const { loseRequest, loseAnswer, patienceMs } = this.plan.clients;
     const isFaulty = (perMille: number): boolean =>
       this.#faultsOn && perMille > 0 && this.#chance.happens(perMille);

@@ -1,6 +1,6 @@
 import { RequestHeaders } from "../../server/src/http/headers.ts";
 import { pathOf, Routes } from "../../server/src/http/routes.ts";
-import { errorAnswer, type WireAnswer } from "../../server/src/wire/answers/answer.ts";
+import { errorAnswer, type WireResponse } from "../../server/src/wire/answers/answer.ts";
 import { decodeRequest } from "../../server/src/wire/decode/decode.ts";
 import type { EndpointDeps } from "../../server/src/wire/endpoints/deps.ts";
 import { wireEndpoints } from "../../server/src/wire/endpoints/index.ts";
@@ -15,7 +15,7 @@ import type { WireRequest } from "./wire-request.ts";
  * Answers bytes as a server's interface does; rejects if the result is not an answer of the
  * interface.
  */
-export type WireServer = (request: WireRequest) => Promise<WireAnswer>;
+export type WireServer = (request: WireRequest) => Promise<WireResponse>;
 
 /**
  * The product's own decoder, routes, key check, endpoints and renderer, in the order of

@@ -5,7 +5,7 @@ import { createMemoryUsers } from "../src/stores/memory/memory-users.ts";
 import { createMemoryKeyProvider } from "../src/vault/memory-key-provider.ts";
 import { createSealing } from "../src/vault/sealed-secret.ts";
 import type { Passwords } from "../src/sign-in/password.ts";
-import type { Users, SignedIn } from "../src/sign-in/users.ts";
+import type { Users, Session } from "../src/sign-in/users.ts";
 import { createUsers, type UserOptions } from "../src/sign-in/user-service.ts";
 import type { Role } from "../src/user/user.ts";
 import { codeOf, stepAt } from "../src/sign-in/totp.ts";
@@ -31,12 +31,12 @@ export interface Office {
 }
 
 export interface Joined {
-  readonly signedIn: SignedIn;
+  readonly signedIn: Session;
   readonly session: string;
   readonly secret: Uint8Array;
   readonly name: string;
   /** The value of the browser's device cookie. */
-  readonly mark: string;
+  readonly deviceCookie: string;
 }
 
 export function newOffice(over: Partial<UserOptions> = {}): Office {
@@ -76,7 +76,7 @@ export function newOffice(over: Partial<UserOptions> = {}): Office {
         session: begun.session.reveal(),
         secret,
         name,
-        mark: begun.mark.reveal(),
+        deviceCookie: begun.deviceCookie.reveal(),
       };
     },
   };
@@ -135,7 +135,7 @@ export const refusedWith = (code: string) => ({ name: "UserError", code });
 export async function actsOf({ users }: Office): Promise<readonly string[]> {
   return (await users.audit(undefined, 1_000))
     .toReversed()
-    .map(({ actor, act, result, detail }) =>
-      [actor.kind, act, result, detail].filter((word) => word !== undefined).join(" "),
+    .map(({ actor, action, result, detail }) =>
+      [actor.kind, action, result, detail].filter((word) => word !== undefined).join(" "),
     );
 }

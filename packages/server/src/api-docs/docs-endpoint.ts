@@ -1,7 +1,7 @@
 import type { Clock } from "../kernel/clock.ts";
 import { sha256Hex } from "../kernel/digest.ts";
 import type { Instant } from "../kernel/instant.ts";
-import type { WireAnswer } from "../wire/answers/answer.ts";
+import type { WireResponse } from "../wire/answers/answer.ts";
 import type { OpenEndpoint, ServedEndpoint } from "../wire/endpoint.ts";
 
 /**
@@ -9,7 +9,7 @@ import type { OpenEndpoint, ServedEndpoint } from "../wire/endpoint.ts";
  * on the first request, like /openapi.json.
  */
 export function docsEndpoint(endpoints: readonly ServedEndpoint[], clock: Clock): OpenEndpoint {
-  let answer: WireAnswer | undefined;
+  let answer: WireResponse | undefined;
   return {
     path: "/docs",
     doc: "page",
@@ -24,7 +24,7 @@ export function docsEndpoint(endpoints: readonly ServedEndpoint[], clock: Clock)
   };
 }
 
-async function made(endpoints: readonly ServedEndpoint[], now: Instant): Promise<WireAnswer> {
+async function made(endpoints: readonly ServedEndpoint[], now: Instant): Promise<WireResponse> {
   const [{ openApiDocument }, { docsPage }, { style }] = await Promise.all([
     import("./document.ts"),
     import("./page.ts"),

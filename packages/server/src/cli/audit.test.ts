@@ -64,7 +64,7 @@ async function held(context: TestContext) {
   await office.users.record({
     actor: { kind: "person", id: bob.signedIn.user.id, name: "Bob" },
     origin,
-    act: "capture",
+    action: "capture",
     target: "/ws/capture",
     result: "asked",
     of: undefined,
@@ -278,7 +278,7 @@ describe("cofre audit", () => {
     await office.users.record({
       actor: { kind: "server" },
       origin: undefined,
-      act: "late",
+      action: "late",
       target: undefined,
       result: "done",
       of: undefined,
@@ -338,7 +338,7 @@ describe("cofre audit", () => {
       JSON.stringify({
         at: 1e300,
         actor: { kind: "person", id: "x", name: "\u001b[2J" },
-        act: "\u001b]0;x\u0007",
+        action: "\u001b]0;x\u0007",
         target: "a\u202eb",
         result: "fine",
         detail: "\r\n",
@@ -346,7 +346,7 @@ describe("cofre audit", () => {
       JSON.stringify({
         at: "x",
         actor: null,
-        act: {},
+        action: {},
         target: [],
         of: "1",
         detail: 7,

@@ -112,7 +112,7 @@ async function run(call: CommandCall, host: CommandHost): Promise<ExitCode> {
 
 interface Asked {
   readonly user: string | undefined;
-  readonly act: string | undefined;
+  readonly action: string | undefined;
   readonly since: Instant | undefined;
   readonly until: Instant | undefined;
   readonly after: number;
@@ -130,7 +130,7 @@ function askedOf(flags: ReadonlyMap<string, string>): Asked {
   };
   return {
     user: flags.get("--user"),
-    act: flags.get("--action"),
+    action: flags.get("--action"),
     since: time("--since"),
     until: time("--until"),
     after: Number(after),
@@ -161,11 +161,11 @@ async function list(
 }
 
 function fits(
-  { at, actor, act, target }: AuditEntry,
+  { at, actor, action, target }: AuditEntry,
   asked: Asked,
   user: string | undefined,
 ): boolean {
-  if (asked.act !== undefined && act !== asked.act) return false;
+  if (asked.action !== undefined && action !== asked.action) return false;
   if (
     (asked.since !== undefined && at < asked.since) ||
     (asked.until !== undefined && at >= asked.until)

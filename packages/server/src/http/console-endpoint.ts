@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
-import type { WireAnswer } from "../wire/answers/answer.ts";
+import type { WireResponse } from "../wire/answers/answer.ts";
 import type { OpenEndpoint } from "../wire/endpoint.ts";
 
 const scripts = [
@@ -131,7 +131,7 @@ export function consoleEndpoints(
   mode: "key" | "login" | "off",
 ): readonly OpenEndpoint[] {
   if (mode === "off" || (mode === "key" && environment !== "sandbox")) return [];
-  const page = async (): Promise<WireAnswer> => {
+  const page = async (): Promise<WireResponse> => {
     const text = await readFile(ofPage("index.html"), "utf8");
     return {
       status: 200,
@@ -140,7 +140,7 @@ export function consoleEndpoints(
       headers: headersWith(`'self' '${digestOfImportMap(text)}'`),
     };
   };
-  const part = async (file: () => URL, type: string): Promise<WireAnswer> => ({
+  const part = async (file: () => URL, type: string): Promise<WireResponse> => ({
     status: 200,
     type,
     body: await readFile(file(), "utf8"),
@@ -153,8 +153,8 @@ export function consoleEndpoints(
 }
 
 /** The endpoint of a file that is read on the first request. */
-function servedOnce(path: string, read: () => Promise<WireAnswer>): OpenEndpoint {
-  let answer: Promise<WireAnswer> | undefined;
+function servedOnce(path: string, read: () => Promise<WireResponse>): OpenEndpoint {
+  let answer: Promise<WireResponse> | undefined;
   return {
     path,
     doc: "page",

@@ -3,23 +3,23 @@ import { describe, test } from "node:test";
 
 import { accountSettings } from "../merchant/settings.ts";
 import type { TreeObject } from "../wire/decode/tree.ts";
-import type { Need } from "../wire/permission.ts";
+import type { Permission } from "../wire/permission.ts";
 import { keyedEndpoints } from "../../test/keyed-endpoints.ts";
 
 const endpoints = new Map(keyedEndpoints().map((endpoint) => [endpoint.path, endpoint]));
 const visa = "4111111111111111";
-const look = { kind: "look" };
+const look = { kind: "view" };
 const read = { kind: "read" };
 
-function act(role: "operator" | "admin", name: string, detail?: string): object {
-  return { kind: "act", role, act: name, detail };
+function action(role: "operator" | "admin", name: string, detail?: string): object {
+  return { kind: "action", role, action: name, detail };
 }
 
 function need(
   path: string,
   params: TreeObject = {},
   method: "GET" | "POST" = "POST",
-): Need | undefined {
+): Permission | undefined {
   return endpoints.get(path)?.permission({ method, params });
 }
 
@@ -31,17 +31,17 @@ const bare = {
   "/ws/zipcode": read,
   "/ws/documentbalance": read,
   "/ws/merchantIntegrationProperties/get": read,
-  "/ws/token": act("operator", "card_stored"),
-  "/ws/token/setCVV": act("operator", "security_code_set"),
-  "/ws/verifycard": act("operator", "card_verified"),
-  "/ws/cardverify": act("operator", "card_verified"),
-  "/ws/direct": act("operator", "payment_created"),
-  "/ws/capture": act("operator", "capture"),
-  "/ws/cancel": act("operator", "cancel"),
-  "/ws/refund": act("operator", "refund"),
-  "/ws/refundOrCancel": act("operator", "refund_or_cancel"),
-  "/ws/everest/resendNotification": act("operator", "notification_resent"),
-  "/ws/merchantIntegrationProperties/edit": act("admin", "settings_changed"),
+  "/ws/token": action("operator", "card_stored"),
+  "/ws/token/setCVV": action("operator", "security_code_set"),
+  "/ws/verifycard": action("operator", "card_verified"),
+  "/ws/cardverify": action("operator", "card_verified"),
+  "/ws/direct": action("operator", "payment_created"),
+  "/ws/capture": action("operator", "capture"),
+  "/ws/cancel": action("operator", "cancel"),
+  "/ws/refund": action("operator", "refund"),
+  "/ws/refundOrCancel": action("operator", "refund_or_cancel"),
+  "/ws/everest/resendNotification": action("operator", "notification_resent"),
+  "/ws/merchantIntegrationProperties/edit": action("admin", "settings_changed"),
   "/__cofre/explain": look,
   "/__cofre/timeline": look,
   "/__cofre/requests": look,
@@ -50,11 +50,11 @@ const bare = {
   "/__cofre/figures": read,
   "/__cofre/stats": read,
   "/__cofre/notifications": look,
-  "/__cofre/payment": act("operator", "payment_changed"),
+  "/__cofre/payment": action("operator", "payment_changed"),
   "/__cofre/settings": read,
-  "/__cofre/simulator": act("admin", "simulator_instructed"),
+  "/__cofre/simulator": action("admin", "simulator_instructed"),
   "/__cofre/faults": read,
-  "/__cofre/worlds": act("admin", "world_created"),
+  "/__cofre/worlds": action("admin", "world_created"),
   "/__cofre/world": read,
   "/__cofre/clock": read,
 };
@@ -72,29 +72,29 @@ describe("what a console user needs", () => {
       for (const name of ["enable", "disable"]) {
         assert.deepEqual(
           need("/__cofre/notifications", { [name]: value }),
-          act("admin", "endpoint_changed"),
+          action("admin", "endpoint_changed"),
         );
       }
       assert.deepEqual(
         need("/__cofre/notifications", { replay: value, disable: value }),
-        act("admin", "endpoint_changed"),
+        action("admin", "endpoint_changed"),
       );
       assert.deepEqual(
         need("/__cofre/notifications", { replay: value }),
-        act("operator", "notification_resent"),
+        action("operator", "notification_resent"),
       );
       assert.deepEqual(
         need("/__cofre/settings", { settings: value }),
-        act("admin", "settings_changed"),
+        action("admin", "settings_changed"),
       );
       for (const name of ["add", "clear"])
         assert.deepEqual(
           need("/__cofre/faults", { [name]: value }),
-          act("admin", "faults_changed"),
+          action("admin", "faults_changed"),
         );
-      assert.deepEqual(need("/__cofre/world", { action: value }), act("admin", "world_changed"));
+      assert.deepEqual(need("/__cofre/world", { action: value }), action("admin", "world_changed"));
       for (const name of ["set", "advance", "run"]) {
-        assert.deepEqual(need("/__cofre/clock", { [name]: value }), act("admin", "clock_moved"));
+        assert.deepEqual(need("/__cofre/clock", { [name]: value }), action("admin", "clock_moved"));
       }
     }
     assert.deepEqual(need("/__cofre/worlds", { anything: "1" }, "GET"), read);
@@ -104,7 +104,7 @@ describe("what a console user needs", () => {
 describe("what the audit log records of an action", () => {
   const detail = (path: string, params: TreeObject): string | undefined => {
     const needed = need(path, params);
-    return needed?.kind === "act" ? needed.detail : undefined;
+    return needed?.kind === "action" ? needed.detail : undefined;
   };
 
   test("is an amount, of too few digits for a card number", () => {

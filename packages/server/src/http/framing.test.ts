@@ -5,7 +5,7 @@ import { connect, createServer, type Socket } from "node:net";
 import { describe, test } from "node:test";
 import { secretKey, sendRaw, startTrivialServer } from "../../test/support/trivial-server.ts";
 import { framingAnswer, isBareOffer, UnreadableRequests, withoutOffer } from "./framing.ts";
-import type { WireAnswer } from "../wire/answers/answer.ts";
+import type { WireResponse } from "../wire/answers/answer.ts";
 import { errorTable } from "../wire/errors/error-table.ts";
 import { type FramingErrorKind, framingErrors } from "../wire/decode/framing-errors.ts";
 import type { ErrorCode } from "../wire/errors/refusal.ts";
@@ -300,7 +300,7 @@ describe("what Node's parser gives up on", () => {
     test(`is told once, and the connection ends: ${code ?? "no code"} is ${kind}${over}`, async (t) => {
       const { socket, heard } = await connection(t);
       if (encrypted !== undefined) Reflect.set(socket, "encrypted", encrypted);
-      const reported: WireAnswer[] = [];
+      const reported: WireResponse[] = [];
       const unreadable = new UnreadableRequests((answer) => void reported.push(answer));
       for (let time = 0; time < 2; time += 1) unreadable.meet(failure(code, rawPacket), socket);
       const text = await heard;

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import type { WireAnswer } from "../wire/answers/answer.ts";
+import type { WireResponse } from "../wire/answers/answer.ts";
 import { type FramingErrorKind, framingErrors } from "../wire/decode/framing-errors.ts";
 import { answerWithOtherStatus, refusalAnswer } from "../wire/answers/refusal-answer.ts";
 import { refusal } from "../wire/errors/refusal.ts";
@@ -41,7 +41,7 @@ const onlyChunked = /^[ \t]*chunked[ \t]*$/i;
 const handshake = 0x16;
 
 /** The answer to input that is not a valid HTTP request. It quotes nothing of the input. */
-export function framingAnswer(kind: FramingErrorKind): WireAnswer {
+export function framingAnswer(kind: FramingErrorKind): WireResponse {
   const code = framingErrors[kind];
   return code === "COFRE-2" ? answerWithOtherStatus(code) : refusalAnswer(code);
 }
@@ -61,10 +61,10 @@ export class UnreadableRequests {
   readonly #last = new WeakMap<Socket, IncomingMessage>();
   /** Requests followed by bytes that do not begin another request. */
   readonly #leftOver = new WeakSet<IncomingMessage>();
-  readonly #report: (answer: WireAnswer) => void;
+  readonly #report: (answer: WireResponse) => void;
 
   /** `report` is called for each answer to input that never became a request. */
-  constructor(report: (answer: WireAnswer) => void) {
+  constructor(report: (answer: WireResponse) => void) {
     this.#report = report;
   }
 
@@ -201,7 +201,7 @@ export function mayLackLength({
 const bodyHeaders = ["content-type", "content-encoding", "expect"] as const;
 
 /** Answers a connection without TLS at a TLS port. */
-export function refusePlain(socket: Socket): WireAnswer {
+export function refusePlain(socket: Socket): WireResponse {
   return endWith(socket, framingAnswer("tls_missing"));
 }
 
@@ -258,7 +258,7 @@ function isResponse(value: unknown): value is ServerResponse {
   return value instanceof process.getBuiltinModule("node:http").ServerResponse;
 }
 
-function endWith(socket: Socket, answer: WireAnswer): WireAnswer {
+function endWith(socket: Socket, answer: WireResponse): WireResponse {
   const { status, body } = answer;
   const reason = process.getBuiltinModule("node:http").STATUS_CODES[status] ?? "";
   socket.end(

@@ -3,7 +3,7 @@ import { ServiceError } from "../payment/service-error.ts";
 import { errorFacts } from "../logging/error-facts.ts";
 import type { Log } from "../logging/log-event.ts";
 import type { Credential } from "../operations/account-directory.ts";
-import type { WireAnswer } from "../wire/answers/answer.ts";
+import type { WireResponse } from "../wire/answers/answer.ts";
 import { readErrors, wireErrorOf } from "../wire/answers/errors.ts";
 import { answerOf } from "../wire/answers/refusal-answer.ts";
 import { decodeRequest, type DecodedRequest } from "../wire/decode/decode.ts";
@@ -22,7 +22,7 @@ import { ClientGone, type RequestBodies } from "./request-body.ts";
 import { writeHalf } from "./response-writer.ts";
 import { isInterfacePath } from "./routes.ts";
 import { callerOf } from "./sign-in/caller.ts";
-import type { Admitted, EndByKey, ConsoleAuthorizer } from "./sign-in/console-authorizer.ts";
+import type { Authorized, RecordResult, ConsoleAuthorizer } from "./sign-in/console-authorizer.ts";
 
 /** What the pipeline needs for a request that has an endpoint. */
 export interface PipelineServices {
@@ -52,9 +52,13 @@ export interface PipelineParts extends PipelineServices {
   readonly hasLeftOver: (request: IncomingMessage) => boolean;
   /** Closes the connection after this request's answer. */
   readonly endBehind: (request: IncomingMessage, response: ServerResponse) => void;
-  readonly write: (response: ServerResponse, answer: WireAnswer, cors: boolean) => void;
+  readonly write: (response: ServerResponse, answer: WireResponse, cors: boolean) => void;
   /** Writes the access log. */
-  readonly report: (incoming: Incoming, answer: WireAnswer, merchantId: string | undefined) => void;
+  readonly report: (
+    incoming: Incoming,
+    answer: WireResponse,
+    merchantId: string | undefined,
+  ) => void;
 }
 
 /** A request whose head has been read and whose endpoint is known. */
@@ -78,9 +82,9 @@ interface Progress {
   /** Completes the request log's entry. */
   recorded: ReturnType<RequestRecorder["begin"]>;
   /** The user who is admitted without a key. */
-  admitted: Admitted | undefined;
+  admitted: Authorized | undefined;
   /** Completes the audit log's entry of a call by key. */
-  endByKey: EndByKey | undefined;
+  endByKey: RecordResult | undefined;
   /** What a fault does with the answer. */
   delivery: Delivery | undefined;
 }
@@ -107,7 +111,7 @@ export class RequestPipeline {
       endByKey: undefined,
       delivery: undefined,
     };
-    let answer: WireAnswer;
+    let answer: WireResponse;
     try {
       // The place is taken when the body has arrived, so that slow clients cannot use up the
       // places.
@@ -275,7 +279,7 @@ export class RequestPipeline {
       path,
       merchantId,
     });
-    const handle = async (changed: WireRequest): Promise<WireAnswer> => {
+    const handle = async (changed: WireRequest): Promise<WireResponse> => {
       try {
         return await endpoint.handle(changed);
       } catch (error) {
@@ -294,7 +298,7 @@ export class RequestPipeline {
     response: ServerResponse,
     cors: boolean,
     place: Place,
-  ): Promise<WireAnswer> {
+  ): Promise<WireResponse> {
     if (form === "half") writeHalf(response, answer, cors);
     if (waitMs > 0) await place.while(this.#waitWith(response, waitMs));
     if (form === "whole") {
@@ -317,7 +321,7 @@ export class RequestPipeline {
     response.off("close", cut);
   }
 
-  #failure(error: unknown, path: string, merchantId: string | undefined): WireAnswer {
+  #failure(error: unknown, path: string, merchantId: string | undefined): WireResponse {
     if (error instanceof WireError) return answerOf(error);
     if (error instanceof ClientGone) return goneAnswer;
     this.#parts.log.write({ event: "request_failed", path, ...errorFacts(error), merchantId });

@@ -1,11 +1,11 @@
 import type { ServerResponse } from "node:http";
-import type { WireAnswer } from "../wire/answers/answer.ts";
+import type { WireResponse } from "../wire/answers/answer.ts";
 import { requestErrors } from "../wire/decode/request-errors.ts";
 import { goneAnswer } from "./fixed-answers.ts";
 import { commonHeaders, corsHeaders, jsonType, retryAfterSeconds } from "./headers.ts";
 
 /** Writes an answer. `cors`: browsers of other origins may read it. */
-export function writeAnswer(response: ServerResponse, answer: WireAnswer, cors: boolean): void {
+export function writeAnswer(response: ServerResponse, answer: WireResponse, cors: boolean): void {
   const { body } = answer;
   if (answer === goneAnswer) return;
   const length = Buffer.byteLength(body);
@@ -16,7 +16,7 @@ export function writeAnswer(response: ServerResponse, answer: WireAnswer, cors: 
 }
 
 /** Writes the head, which declares the whole body, and half of the body. */
-export function writeHalf(response: ServerResponse, answer: WireAnswer, cors: boolean): void {
+export function writeHalf(response: ServerResponse, answer: WireResponse, cors: boolean): void {
   if (answer === goneAnswer) return;
   const body = Buffer.from(answer.body);
   response
@@ -25,7 +25,7 @@ export function writeHalf(response: ServerResponse, answer: WireAnswer, cors: bo
 }
 
 function headOf(
-  { status, code, type = jsonType, headers }: WireAnswer,
+  { status, code, type = jsonType, headers }: WireResponse,
   length: number,
   cors: boolean,
 ): string[] {

@@ -22,7 +22,7 @@ import { type PipelineServices, RequestPipeline } from "./request-pipeline.ts";
 import { writeAnswer } from "./response-writer.ts";
 import { isInterfacePath, pathOf, Routes } from "./routes.ts";
 import { type TlsCredentials, TlsListener } from "./tls-listener.ts";
-import type { WireAnswer } from "../wire/answers/answer.ts";
+import type { WireResponse } from "../wire/answers/answer.ts";
 import type { ServedEndpoint } from "../wire/endpoint.ts";
 import { healthProbes, type ServerHealth } from "../wire/endpoints/health.ts";
 import type { FramingErrorKind } from "../wire/decode/framing-errors.ts";
@@ -322,7 +322,7 @@ export class HttpServer {
     endpoint: ServedEndpoint,
   ): void {
     const startedAt = this.#options.clock.now();
-    let answer: WireAnswer = answers.method_not_allowed;
+    let answer: WireResponse = answers.method_not_allowed;
     if (request.method === "OPTIONS") {
       answer = noContent;
       response
@@ -380,7 +380,7 @@ export class HttpServer {
   #report(
     method: string,
     path: string,
-    answer: WireAnswer,
+    answer: WireResponse,
     merchantId: string | undefined,
     startedAt: number,
   ): void {
@@ -397,7 +397,7 @@ export class HttpServer {
     });
   }
 
-  #write(response: ServerResponse, answer: WireAnswer, cors: boolean): void {
+  #write(response: ServerResponse, answer: WireResponse, cors: boolean): void {
     if (this.#isStopping) response.shouldKeepAlive = false;
     writeAnswer(response, answer, cors);
   }

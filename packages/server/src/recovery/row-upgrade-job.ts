@@ -252,17 +252,17 @@ export class RowUpgradeJob {
       );
       if (user === undefined) return;
       const next = { ...user, version: user.version + 1 };
-      const act = {
+      const action = {
         actor: { kind: "server" },
         origin: undefined,
-        act: "upgrade",
+        action: "upgrade",
         target: user.id,
         result: "done",
         of: undefined,
       } as const;
       await users.commit({
         at: clock.now(),
-        acts: [{ ...act, detail: "row MAC" }],
+        events: [{ ...action, detail: "row MAC" }],
         user: { next, replaces: user.version },
       });
     }

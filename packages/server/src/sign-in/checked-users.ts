@@ -108,17 +108,17 @@ export class CheckedUsers implements UserStore {
         ? {}
         : { begins: { ...begins, mac: macs.of("person_session", sessionFields(begins)) } }),
     };
-    for (let tries = 1; ; tries += 1) {
+    for (let attempts = 1; ; attempts += 1) {
       const chain = this.#chain(await store.auditHead(), change);
       const result = await store.commit({ ...keyed, chain });
-      if (result.outcome !== "head_moved" || tries === mostTries) return result;
+      if (result.outcome !== "head_moved" || attempts === mostTries) return result;
     }
   }
 
-  #chain(after: AuditHead, { at, acts }: UserChange): NonNullable<UserChange["chain"]> {
+  #chain(after: AuditHead, { at, events }: UserChange): NonNullable<UserChange["chain"]> {
     const macOf = (row: AuditRow): string =>
       Buffer.from(this.#parts.macs.of("audit_entry", entryFields(row))).toString("hex");
-    return { after, rows: chainOf(after, at, acts).map((row) => ({ ...row, mac: macOf(row) })) };
+    return { after, rows: chainOf(after, at, events).map((row) => ({ ...row, mac: macOf(row) })) };
   }
 
   #genuine(user: UserRecord | undefined): UserRecord | undefined {

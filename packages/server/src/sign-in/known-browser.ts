@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { type Instant, laterBy } from "../kernel/instant.ts";
-import { forgottenMs, type UserId } from "../user/user.ts";
+import { inactiveMs, type UserId } from "../user/user.ts";
 
 /**
  * A device cookie, set when a user signs in: `person.browser.issued.mac`. It grants no access.
@@ -8,7 +8,7 @@ import { forgottenMs, type UserId } from "../user/user.ts";
  * exhaust. Its key is the user's own secret, so it is valid on every node, stored nowhere, and
  * invalid when the user is invited again.
  */
-export interface Mark {
+export interface DeviceCookie {
   readonly user: UserId;
   /** 24 hex characters, random per browser. */
   readonly browser: string;
@@ -17,12 +17,15 @@ export interface Mark {
 
 const form = /^([0-9a-f]{16})\.([0-9a-f]{24})\.(\d{1,15})\.([\w-]{43})$/;
 
-export function markText(secret: Uint8Array, { user, browser, issuedAt }: Mark): string {
+export function deviceCookieText(
+  secret: Uint8Array,
+  { user, browser, issuedAt }: DeviceCookie,
+): string {
   return `${user}.${browser}.${issuedAt}.${macOf(secret, { user, browser, issuedAt }).toString("base64url")}`;
 }
 
 /** The user named in a device cookie; undefined when it is not one. */
-export function userOfMark(text: string): UserId | undefined {
+export function userOfDeviceCookie(text: string): UserId | undefined {
   return form.exec(text)?.[1] as UserId | undefined;
 }
 
@@ -30,7 +33,7 @@ export function userOfMark(text: string): UserId | undefined {
  * The browser's id; undefined when the device cookie is not this user's, is 90 days old, or was not
  * issued here.
  */
-export function browserOfMark(
+export function browserOfDeviceCookie(
   secret: Uint8Array,
   user: UserId,
   text: string,
@@ -43,10 +46,10 @@ export function browserOfMark(
     Buffer.from(mac),
     Buffer.from(macOf(secret, { user, browser, issuedAt }).toString("base64url")),
   );
-  return right && issuedAt > laterBy(at, -forgottenMs) ? browser : undefined;
+  return right && issuedAt > laterBy(at, -inactiveMs) ? browser : undefined;
 }
 
-function macOf(secret: Uint8Array, { user, browser, issuedAt }: Mark): Buffer {
+function macOf(secret: Uint8Array, { user, browser, issuedAt }: DeviceCookie): Buffer {
   return createHmac("sha256", secret)
     .update(`cofre browser 1 ${user} ${browser} ${issuedAt}`)
     .digest();

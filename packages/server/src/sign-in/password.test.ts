@@ -61,7 +61,7 @@ test("an unknown name costs what a known one costs", async () => {
   const hash = await passwords.hash(password);
   const millis = async (against: string | undefined): Promise<number> => {
     const times: number[] = [];
-    for (let tries = 0; tries < 9; tries += 1) {
+    for (let attempts = 0; attempts < 9; attempts += 1) {
       const before = process.cpuUsage();
       await passwords.matches("not the password", against);
       // CPU time of all threads of this process: other work on the machine does not affect it.

@@ -4,18 +4,18 @@ import { type Instant, laterBy, minute, second } from "../kernel/instant.ts";
 import { networkOf } from "../kernel/network-address.ts";
 
 /** A token bucket: `most` attempts at once, and one more every `everyMs`. */
-interface Measure {
+interface Bucket {
   readonly most: number;
   readonly everyMs: number;
 }
 
 /** All attempts from unknown browsers together: bounds their audit entries to about 13 MB a day. */
-const ofAll: Measure = { most: 100, everyMs: 2 * second };
+const ofAll: Bucket = { most: 100, everyMs: 2 * second };
 /** Attempts from unknown browsers per network: an office behind one address shares one bucket. */
-const ofNetwork: Measure = { most: 20, everyMs: 30 * second };
+const ofNetwork: Bucket = { most: 20, everyMs: 30 * second };
 /** Ten consecutive failures of one known browser, then half an hour (PCI DSS 8.3.4). */
 const mostOfBrowser = 10;
-const restMs = 30 * minute;
+const lockoutMs = 30 * minute;
 /** Each has signed in once, so attackers cannot create them at will. */
 const mostBrowsers = 10_000;
 /** From this number on, full buckets are removed. */
@@ -24,12 +24,12 @@ const sweptNetworks = 1_000;
 /**
  * An attempt that is within the limits. Exactly one of the two methods is called unless it fails.
  */
-export interface Try {
+export interface AllowedAttempt {
   /** Counts for the browser, with which the user has signed in before, and for no one else. */
   readonly isKnown: boolean;
-  right(): void;
+  succeeded(): void;
   /** The attempt was not evaluated. */
-  untried(): void;
+  notEvaluated(): void;
 }
 
 /**
@@ -47,7 +47,7 @@ export class SignInLimits {
   /** Ordered by the last attempt, oldest first. */
   readonly #browsers = new BoundedMap<
     string,
-    { readonly failures: number; readonly restsUntil: Instant | undefined }
+    { readonly failures: number; readonly blockedUntil: Instant | undefined }
   >(mostBrowsers);
 
   constructor(clock: Clock) {
@@ -63,29 +63,33 @@ export class SignInLimits {
   /**
    * `browser`: the id of a known browser. `waitMs`: time until the next attempt can be accepted.
    */
-  take(address: string, browser: string | undefined): Try | { readonly waitMs: number } {
+  take(address: string, browser: string | undefined): AllowedAttempt | { readonly waitMs: number } {
     const now = this.#clock.now();
     return (
       (browser === undefined ? undefined : this.#ofBrowser(browser, now)) ??
-      this.#ofStranger(networkOf(address), now)
+      this.#ofUnknownBrowser(networkOf(address), now)
     );
   }
 
   /** undefined when its attempts are used up: the attempt counts as an unknown browser's. */
-  #ofBrowser(browser: string, now: Instant): Try | undefined {
-    const { failures, restsUntil } = this.#browsers.get(browser) ?? {
+  #ofBrowser(browser: string, now: Instant): AllowedAttempt | undefined {
+    const { failures, blockedUntil } = this.#browsers.get(browser) ?? {
       failures: 0,
-      restsUntil: undefined,
+      blockedUntil: undefined,
     };
     // Never longer than the lockout itself: the clock may have been set back since.
-    if (restsUntil !== undefined && now < restsUntil && restsUntil - now <= restMs + minute)
+    if (
+      blockedUntil !== undefined &&
+      now < blockedUntil &&
+      blockedUntil - now <= lockoutMs + minute
+    )
       return undefined;
-    const counted = restsUntil === undefined ? failures + 1 : 1;
+    const counted = blockedUntil === undefined ? failures + 1 : 1;
     this.#keep(browser, counted, now);
     return {
       isKnown: true,
-      right: () => this.#browsers.delete(browser),
-      untried: () =>
+      succeeded: () => this.#browsers.delete(browser),
+      notEvaluated: () =>
         this.#keep(browser, Math.max(0, (this.#browsers.get(browser)?.failures ?? 1) - 1), now),
     };
   }
@@ -93,11 +97,11 @@ export class SignInLimits {
   #keep(browser: string, failures: number, now: Instant): void {
     this.#browsers.set(browser, {
       failures,
-      restsUntil: failures >= mostOfBrowser ? laterBy(now, restMs) : undefined,
+      blockedUntil: failures >= mostOfBrowser ? laterBy(now, lockoutMs) : undefined,
     });
   }
 
-  #ofStranger(network: string, now: Instant): Try | { readonly waitMs: number } {
+  #ofUnknownBrowser(network: string, now: Instant): AllowedAttempt | { readonly waitMs: number } {
     const own = taken(ofNetwork, this.#networks.get(network), now);
     if ("waitMs" in own) return own;
     const all = taken(ofAll, this.#all, now);
@@ -105,13 +109,13 @@ export class SignInLimits {
     this.#all = all.fullAt;
     this.#sweep(now);
     this.#networks.set(network, own.fullAt);
-    const giveBack = (): void => {
+    const restore = (): void => {
       this.#all = laterBy(this.#all, -ofAll.everyMs);
       const fullAt = laterBy(this.#networks.get(network) ?? now, -ofNetwork.everyMs);
       if (fullAt > this.#clock.now()) this.#networks.set(network, fullAt);
       else this.#networks.delete(network);
     };
-    return { isKnown: false, right: giveBack, untried: giveBack };
+    return { isKnown: false, succeeded: restore, notEvaluated: restore };
   }
 
   #sweep(now: Instant): void {
@@ -126,7 +130,7 @@ export class SignInLimits {
  * more than its content.
  */
 function taken(
-  { most, everyMs }: Measure,
+  { most, everyMs }: Bucket,
   fullAt: Instant | undefined,
   now: Instant,
 ): { readonly fullAt: Instant } | { readonly waitMs: number } {

@@ -223,7 +223,7 @@ describe("signing in", () => {
     const eve = await hire(office, "eve", "viewer");
     await office.users.disable(office.admin.signedIn, eve.signedIn.user.id, origin);
     await office.users.invite(office.admin.signedIn, { name: "new", role: "viewer", origin });
-    const tries = [
+    const attempts = [
       { name: "nobody", password, code: "123456" },
       { name: "x".repeat(10_000), password, code: "123456" },
       { name: "bob", password: "not the password", code: codeAt(bob.secret, office.clock.now()) },
@@ -233,7 +233,7 @@ describe("signing in", () => {
       { name: "new", password, code: "123456" },
     ];
     const before = (await actsOf(office)).length;
-    for (const each of tries) {
+    for (const each of attempts) {
       await assert.rejects(office.users.signIn({ ...each, origin }), (error: Error) => {
         assert.deepEqual(
           { code: "", ...Object.fromEntries(Object.entries(error)) },
@@ -284,12 +284,12 @@ describe("signing in", () => {
   test("ten wrong tries lock a name for half an hour, wrong passwords and wrong codes alike, and nothing tells", async () => {
     const office = await openOffice();
     const { users, admin, clock } = office;
-    for (let tries = 0; tries < 9; tries += 1) {
+    for (let attempts = 0; attempts < 9; attempts += 1) {
       await assert.rejects(
         signIn(
           office,
           admin,
-          tries % 2 === 0 ? { password: "not the password" } : { code: "000000" },
+          attempts % 2 === 0 ? { password: "not the password" } : { code: "000000" },
         ),
         refusedWith("sign_in_refused"),
       );
@@ -328,7 +328,7 @@ describe("signing in", () => {
     const office = await openOffice();
     const bob = await hire(office, "bob", "viewer");
     const fail = async (times: number) => {
-      for (let tries = 0; tries < times; tries += 1)
+      for (let attempts = 0; attempts < times; attempts += 1)
         await assert.rejects(
           signIn(office, bob, { code: "000000" }),
           refusedWith("sign_in_refused"),
@@ -354,9 +354,9 @@ describe("signing in", () => {
     );
     assert.ok(results.every(({ status }) => status === "rejected"));
     assert.equal((await office.users.list())[0]?.lockedUntil, office.clock.now() + 30 * minute);
-    const acts = await actsOf(office);
-    assert.equal(acts.filter((line) => line === "nobody sign_in refused wrong_code").length, 10);
-    assert.equal(acts.filter((line) => line === "nobody sign_in refused locked").length, 4);
+    const events = await actsOf(office);
+    assert.equal(events.filter((line) => line === "nobody sign_in refused wrong_code").length, 10);
+    assert.equal(events.filter((line) => line === "nobody sign_in refused locked").length, 4);
   });
 
   test("whoever stays away for 90 days is disabled at the next try", async () => {
@@ -368,8 +368,8 @@ describe("signing in", () => {
     await assert.rejects(signIn(office, bob), refusedWith("sign_in_refused"));
     assert.equal((await office.users.list()).find(({ name }) => name === "bob")?.state, "disabled");
     assert.deepEqual((await actsOf(office)).slice(-2), [
-      "nobody sign_in refused forgotten",
-      "server disable done forgotten",
+      "nobody sign_in refused inactive",
+      "server disable done inactive",
     ]);
   });
 
@@ -401,31 +401,37 @@ describe("signing in", () => {
 });
 
 describe("tries that are wrong", () => {
-  const wrong = (office: Office, who: Joined, from: string, marks: readonly string[] = []) =>
+  const wrong = (
+    office: Office,
+    who: Joined,
+    from: string,
+    deviceCookies: readonly string[] = [],
+  ) =>
     assert.rejects(
       office.users.signIn({
         name: who.name,
         password: "not the password",
         code: "000000",
         origin: from,
-        marks,
+        deviceCookies,
       }),
       refusedWith("sign_in_refused"),
     );
   const network = (number: number) => `198.51.100.${number}`;
-  const right = (office: Office, { name, secret }: Joined, mark: string, from = origin) =>
+  const right = (office: Office, { name, secret }: Joined, deviceCookie: string, from = origin) =>
     office.users.signIn({
       name,
       password,
       code: codeAt(secret, office.clock.now()),
       origin: from,
-      marks: [mark],
+      deviceCookies: [deviceCookie],
     });
 
   test("of strangers lock nobody out of a browser that they have signed in with, and signing in there opens nothing for strangers", async () => {
     const office = await openOffice();
     const { admin, clock, users } = office;
-    for (let tries = 0; tries < 10; tries += 1) await wrong(office, admin, network(tries));
+    for (let attempts = 0; attempts < 10; attempts += 1)
+      await wrong(office, admin, network(attempts));
     const lockedUntil = clock.now() + 30 * minute;
     assert.equal((await users.list())[0]?.lockedUntil, lockedUntil);
     const code = codeAt(admin.secret, clock.now());
@@ -434,7 +440,7 @@ describe("tries that are wrong", () => {
       refusedWith("sign_in_refused"),
       "control: locked",
     );
-    const again = await right(office, admin, admin.mark, "203.0.113.9");
+    const again = await right(office, admin, admin.deviceCookie, "203.0.113.9");
     assert.equal((await users.list())[0]?.lockedUntil, lockedUntil);
     clock.advance(30 * second);
     const next = codeAt(admin.secret, clock.now());
@@ -449,7 +455,7 @@ describe("tries that are wrong", () => {
       password,
       code: next,
       origin,
-      marks: [again.mark.reveal()],
+      deviceCookies: [again.deviceCookie.reveal()],
     });
     assert.deepEqual((await actsOf(office)).slice(-4), [
       "nobody sign_in refused locked",
@@ -462,58 +468,64 @@ describe("tries that are wrong", () => {
   test("of a known browser are counted for it alone: ten, then it is a stranger's for half an hour", async () => {
     const office = await openOffice();
     const bob = await hire(office, "bob", "viewer");
-    for (let tries = 0; tries < 10; tries += 1)
-      await wrong(office, bob, network(tries), [bob.mark]);
+    for (let attempts = 0; attempts < 10; attempts += 1)
+      await wrong(office, bob, network(attempts), [bob.deviceCookie]);
     assert.equal(
       (await actsOf(office)).at(-1),
       "nobody sign_in refused wrong_password, known browser",
     );
     assert.equal((await office.options.store.userByName("bob"))?.failures, 0);
     await right(office, bob, "");
-    for (let tries = 0; tries < 10; tries += 1)
-      await wrong(office, bob, network(tries), [bob.mark]);
+    for (let attempts = 0; attempts < 10; attempts += 1)
+      await wrong(office, bob, network(attempts), [bob.deviceCookie]);
     assert.equal((await actsOf(office)).at(-1), "server lock done", "as a stranger");
     office.clock.advance(30 * second);
-    await assert.rejects(right(office, bob, bob.mark), refusedWith("sign_in_refused"));
+    await assert.rejects(right(office, bob, bob.deviceCookie), refusedWith("sign_in_refused"));
     office.clock.advance(30 * minute - 30 * second);
-    for (let tries = 0; tries < 9; tries += 1) await wrong(office, bob, network(tries), [bob.mark]);
-    await right(office, bob, bob.mark);
+    for (let attempts = 0; attempts < 9; attempts += 1)
+      await wrong(office, bob, network(attempts), [bob.deviceCookie]);
+    await right(office, bob, bob.deviceCookie);
     office.clock.advance(30 * second);
-    for (let tries = 0; tries < 9; tries += 1) await wrong(office, bob, network(tries), [bob.mark]);
-    await right(office, bob, bob.mark);
+    for (let attempts = 0; attempts < 9; attempts += 1)
+      await wrong(office, bob, network(attempts), [bob.deviceCookie]);
+    await right(office, bob, bob.deviceCookie);
   });
 
   test("come from a known browser only with a mark of that person's, as it was given, and for 90 days", async () => {
     const office = await openOffice();
     const { admin, clock } = office;
     const bob = await hire(office, "bob", "viewer");
-    const [user = "", browser = "", issued = "", mac = ""] = admin.mark.split(".");
+    const [user = "", browser = "", issued = "", mac = ""] = admin.deviceCookie.split(".");
     const others = [
       "",
       "x".repeat(500),
-      bob.mark,
-      [user, browser, issued, bob.mark.split(".")[3]].join("."),
+      bob.deviceCookie,
+      [user, browser, issued, bob.deviceCookie.split(".")[3]].join("."),
       [user, browser, String(Number(issued) + 1), mac].join("."),
       [user, `${browser.slice(0, -1)}${browser.endsWith("0") ? "1" : "0"}`, issued, mac].join("."),
       [bob.signedIn.user.id, browser, issued, mac].join("."),
-      `${admin.mark}0`,
-      admin.mark.toUpperCase(),
+      `${admin.deviceCookie}0`,
+      admin.deviceCookie.toUpperCase(),
     ];
-    for (const [number, mark] of others.entries()) {
-      await wrong(office, admin, network(number), [mark]);
-      assert.equal((await actsOf(office)).at(-1), "nobody sign_in refused wrong_password", mark);
+    for (const [number, deviceCookie] of others.entries()) {
+      await wrong(office, admin, network(number), [deviceCookie]);
+      assert.equal(
+        (await actsOf(office)).at(-1),
+        "nobody sign_in refused wrong_password",
+        deviceCookie,
+      );
     }
-    await wrong(office, admin, origin, ["none", bob.mark, admin.mark]);
+    await wrong(office, admin, origin, ["none", bob.deviceCookie, admin.deviceCookie]);
     assert.equal(
       (await actsOf(office)).at(-1),
       "nobody sign_in refused wrong_password, known browser",
       "control",
     );
     clock.advance(60 * day);
-    const { mark: renewed } = await right(office, admin, admin.mark);
+    const { deviceCookie: renewed } = await right(office, admin, admin.deviceCookie);
     assert.equal(renewed.reveal().split(".")[1], browser, "the browser stays the one it was");
     clock.advance(30 * day);
-    await wrong(office, admin, origin, [admin.mark]);
+    await wrong(office, admin, origin, [admin.deviceCookie]);
     assert.equal(
       (await actsOf(office)).at(-1),
       "nobody sign_in refused wrong_password",
@@ -534,13 +546,13 @@ describe("tries that are wrong", () => {
       bob.signedIn.user.id,
       origin,
     );
-    await wrong(office, bob, network(1), [bob.mark]);
+    await wrong(office, bob, network(1), [bob.deviceCookie]);
     assert.equal((await actsOf(office)).at(-1), "nobody sign_in refused invited");
     const anew = await office.join(invitation.reveal(), "another horse battery staple");
-    await wrong(office, bob, network(1), [bob.mark]);
+    await wrong(office, bob, network(1), [bob.deviceCookie]);
     assert.equal((await actsOf(office)).at(-1), "nobody sign_in refused wrong_password");
     await office.users.disable(office.admin.signedIn, bob.signedIn.user.id, origin);
-    await wrong(office, bob, network(1), [anew.mark]);
+    await wrong(office, bob, network(1), [anew.deviceCookie]);
     assert.equal((await actsOf(office)).at(-1), "nobody sign_in refused disabled");
   });
 
@@ -560,9 +572,9 @@ describe("tries that are wrong", () => {
       counting
         .signIn({ name, password: "not the password", code: "000000", origin: where })
         .catch((error: unknown) => error);
-    for (let tries = 0; tries < 20; tries += 1)
+    for (let attempts = 0; attempts < 20; attempts += 1)
       assert.equal(
-        ((await from(`nobody-${tries}`, network(1))) as UserError).code,
+        ((await from(`nobody-${attempts}`, network(1))) as UserError).code,
         "sign_in_refused",
       );
     const before = (await actsOf(office)).length;
@@ -570,7 +582,7 @@ describe("tries that are wrong", () => {
       const error = (await from(name, network(1))) as UserError;
       assert.deepEqual([error.code, error.waitMs], ["rate_limited", 30 * second]);
     }
-    for (let tries = 0; tries < 500; tries += 1) await from("nobody", network(1));
+    for (let attempts = 0; attempts < 500; attempts += 1) await from("nobody", network(1));
     assert.equal(hashed, 20);
     assert.deepEqual((await actsOf(office)).slice(before), ["nobody sign_in refused rate_limited"]);
     assert.equal(
@@ -579,7 +591,7 @@ describe("tries that are wrong", () => {
       "others are not held back",
     );
     office.clock.advance(10 * minute);
-    for (let tries = 0; tries < 25; tries += 1) await from("nobody", network(1));
+    for (let attempts = 0; attempts < 25; attempts += 1) await from("nobody", network(1));
     assert.equal(
       (await actsOf(office)).at(-1),
       "nobody sign_in refused rate_limited, 502 more since the entry before",
@@ -604,9 +616,9 @@ describe("tries that are wrong", () => {
           origin: network(1),
         })
         .catch((error: unknown) => error);
-    for (let tries = 0; tries < 20; tries += 1) await from();
+    for (let attempts = 0; attempts < 20; attempts += 1) await from();
     failure = new StoreError("unavailable");
-    for (let tries = 0; tries < 3; tries += 1)
+    for (let attempts = 0; attempts < 3; attempts += 1)
       assert.equal(((await from()) as UserError).code, "rate_limited");
     failure = undefined;
     await from();
@@ -615,11 +627,12 @@ describe("tries that are wrong", () => {
       "nobody sign_in refused rate_limited, 3 more since the entry before",
     );
     office.clock.advance(10 * minute);
-    for (let tries = 0; tries < 25; tries += 1) await from();
+    for (let attempts = 0; attempts < 25; attempts += 1) await from();
     failure = new TypeError("a fault");
     office.clock.advance(10 * minute);
     let last: unknown;
-    for (let tries = 0; tries < 25 && !(last instanceof TypeError); tries += 1) last = await from();
+    for (let attempts = 0; attempts < 25 && !(last instanceof TypeError); attempts += 1)
+      last = await from();
     assert.ok(last instanceof TypeError);
   });
 
@@ -627,16 +640,16 @@ describe("tries that are wrong", () => {
     const office = await openOffice();
     const { users, admin, clock } = office;
     const before = (await actsOf(office)).length;
-    for (let tries = 0; tries < 3_000; tries += 1) {
+    for (let attempts = 0; attempts < 3_000; attempts += 1) {
       await users
         .signIn({
           name: "nobody",
           password: "not the password",
           code: "000000",
-          origin: `2001:db8:${(tries >> 8).toString(16)}:${tries & 255}::1`,
+          origin: `2001:db8:${(attempts >> 8).toString(16)}:${attempts & 255}::1`,
         })
         .catch(() => undefined);
-      if (tries % 10 === 0) clock.advance(1 * second);
+      if (attempts % 10 === 0) clock.advance(1 * second);
     }
     const written = (await actsOf(office)).length - before;
     assert.ok(
@@ -648,7 +661,7 @@ describe("tries that are wrong", () => {
       refusedWith("rate_limited"),
       "control: a stranger waits",
     );
-    await right(office, admin, admin.mark);
+    await right(office, admin, admin.deviceCookie);
   });
 
   test("that nobody could look at count for nobody", async () => {
@@ -665,17 +678,17 @@ describe("tries that are wrong", () => {
         },
       },
     });
-    const attempt = (marks: readonly string[]) =>
+    const attempt = (deviceCookies: readonly string[]) =>
       users.signIn({
         name: "admin",
         password,
         code: codeAt(office.admin.secret, office.clock.now()),
         origin,
-        marks,
+        deviceCookies,
       });
-    for (let tries = 0; tries < 200; tries += 1)
+    for (let attempts = 0; attempts < 200; attempts += 1)
       await assert.rejects(
-        attempt(tries % 2 === 0 ? [] : [office.admin.mark]),
+        attempt(attempts % 2 === 0 ? [] : [office.admin.deviceCookie]),
         refusedWith("busy"),
       );
     isBusy = false;
@@ -848,7 +861,7 @@ describe("passwords", () => {
         newPassword: "a wholly new password",
         origin,
       });
-    for (let tries = 0; tries < 10; tries += 1)
+    for (let attempts = 0; attempts < 10; attempts += 1)
       await assert.rejects(change("not the password"), refusedWith("sign_in_refused"));
     await assert.rejects(change(password), refusedWith("sign_in_refused"));
     await users.resume(admin.session);
@@ -866,12 +879,12 @@ describe("passwords", () => {
         origin,
       });
     // A change that fails only because of the new password is not a failed attempt.
-    for (let tries = 0; tries < 50; tries += 1)
+    for (let attempts = 0; attempts < 50; attempts += 1)
       await assert.rejects(change("short"), refusedWith("password_refused"));
     const before = (await actsOf(office)).length;
-    for (let tries = 0; tries < 30; tries += 1)
+    for (let attempts = 0; attempts < 30; attempts += 1)
       await assert.rejects(change("a wholly new password"), refusedWith("sign_in_refused"));
-    for (let tries = 0; tries < 100; tries += 1)
+    for (let attempts = 0; attempts < 100; attempts += 1)
       await assert.rejects(change("a wholly new password"), refusedWith("rate_limited"));
     // Thirty attempts, the lock of the name, and the rate-limited attempts.
     assert.equal((await actsOf(office)).length - before, 32);
@@ -980,7 +993,7 @@ describe("the audit log", () => {
       users.record({
         actor: { kind: "server" },
         origin,
-        act: "refund",
+        action: "refund",
         target: undefined,
         result: "asked",
         of: undefined,
@@ -1006,28 +1019,28 @@ describe("the audit log", () => {
     const bob = await hire(office, "bob", "viewer");
     await office.users.disable(office.admin.signedIn, bob.signedIn.user.id, origin);
     assert.ok(changes.length >= 5, "control");
-    for (const { acts } of changes) assert.ok(acts.length > 0);
+    for (const { events } of changes) assert.ok(events.length > 0);
   });
 
   test("an act is kept as it was, but for what looks like a card number", async () => {
     const { users } = await openOffice();
-    const act = {
+    const event = {
       actor: { kind: "server" },
       origin,
-      act: "refund",
+      action: "refund",
       target: "61a2b3c4111111111111111151a2b3c4d5e6f708192a3b4c",
       result: "asked",
       of: 7,
       detail: `card 4111 1111 1111 1111 ${"x".repeat(600)}`,
     } as const;
-    const number = await users.record(act);
+    const number = await users.record(event);
     const [entry] = await users.audit(number + 1, 1);
     assert.equal(entry?.number, number);
-    assert.equal(entry?.target, act.target, "an id is no card number");
+    assert.equal(entry?.target, event.target, "an id is no card number");
     assert.equal(entry?.detail?.length, 500);
     assert.ok(entry?.detail?.startsWith("card 4111 11xx xxxx 1111 x"));
     assert.equal(entry?.of, 7);
-    assert.equal(await users.record({ ...act, result: "done", of: number }), number + 1);
+    assert.equal(await users.record({ ...event, result: "done", of: number }), number + 1);
   });
 
   test("pages are as long as asked, and never endless", async () => {

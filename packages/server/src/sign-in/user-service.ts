@@ -11,9 +11,9 @@ import { StoreError } from "../stores/store.ts";
 import type { Sealing } from "../vault/sealed-secret.ts";
 import { entryOf } from "../user/audit-chain.ts";
 import { verifyAuditLog } from "../user/audit-log.ts";
-import type { Act, Actor, AuditEntry } from "../user/audit.ts";
-import { browserOfMark, markText, userOfMark } from "./known-browser.ts";
-import { type Begun, type Enrolment, type Users, UserError, type SignedIn } from "./users.ts";
+import type { AuditEvent, Actor, AuditEntry } from "../user/audit.ts";
+import { browserOfDeviceCookie, deviceCookieText, userOfDeviceCookie } from "./known-browser.ts";
+import { type NewSession, type Enrolment, type Users, UserError, type Session } from "./users.ts";
 import {
   nameKeyOf,
   type UserChange,
@@ -21,7 +21,7 @@ import {
   type UserRecord,
   type SessionRecord,
 } from "../user/user-store.ts";
-import { forgottenMs, mayDo, type UserId, type UserView, type Role } from "../user/user.ts";
+import { inactiveMs, mayDo, type UserId, type UserView, type Role } from "../user/user.ts";
 import { holdsName, normalizedPassword, type Passwords } from "./password.ts";
 import { SignInLimits } from "./sign-in-limits.ts";
 import { base32Of, stepOfCode, totpSecretLength, totpUri } from "./totp.ts";
@@ -43,7 +43,7 @@ const secretLength = 32;
 /** Most decisions of one change: a change that loses a race is decided again. */
 const mostDecisions = 16;
 /** Rate-limited attempts are recorded as one entry per this interval. */
-const heldBackMs = 10 * minute;
+const rateLimitedMs = 10 * minute;
 const browserLength = 12;
 const longestAuditPage = 1_000;
 
@@ -88,16 +88,19 @@ class StoredUsers implements Users {
   readonly #options: UserOptions;
   readonly #limits: SignInLimits;
   /** Attempts since the last entry about them, and the time of that entry. */
-  #heldBack = { tries: 0, writtenAt: Number.NEGATIVE_INFINITY };
+  #rateLimited = { attempts: 0, writtenAt: Number.NEGATIVE_INFINITY };
 
   constructor(options: UserOptions) {
     this.#options = options;
     this.#limits = new SignInLimits(options.clock);
   }
 
-  async signIn({ marks = [], ...given }: Parameters<Users["signIn"]>[0]): Promise<Begun> {
-    const browser = await this.#knownBrowser(given.name, marks);
-    return this.#trying(given.origin, browser, (isKnown) =>
+  async signIn({
+    deviceCookies = [],
+    ...given
+  }: Parameters<Users["signIn"]>[0]): Promise<NewSession> {
+    const browser = await this.#knownBrowser(given.name, deviceCookies);
+    return this.#limited(given.origin, browser, (isKnown) =>
       this.#signIn(given, isKnown ? browser : undefined),
     );
   }
@@ -105,41 +108,41 @@ class StoredUsers implements Users {
   async #signIn(
     { name, password, code, origin }: Omit<Parameters<Users["signIn"]>[0], "marks">,
     browser: string | undefined,
-  ): Promise<Begun> {
+  ): Promise<NewSession> {
     const given = normalizedPassword(password);
     const find = () => this.#named(name);
     const checked = await this.#checkPassword(given, await find());
-    return this.#decide<Begun>(async (at) => {
+    return this.#decide<NewSession>(async (at) => {
       const user = await find();
-      const tried = { user, at, origin, act: "sign_in", isKnown: browser !== undefined };
-      if (user === undefined) return refused(tried, "unknown_name");
-      const verdict = await this.#judge(user, checked, code, at, tried.isKnown);
-      if (typeof verdict === "string") return refused(tried, verdict);
+      const attempt = { user, at, origin, action: "sign_in", isKnown: browser !== undefined };
+      if (user === undefined) return refused(attempt, "unknown_name");
+      const verdict = await this.#verify(user, checked, code, at, attempt.isKnown);
+      if (typeof verdict === "string") return refused(attempt, verdict);
       const renewed =
         checked.renewed === undefined
           ? user.passwords
           : [checked.renewed, ...user.passwords.slice(1)];
       // The lock of the name remains.
-      const right = isLocked(user, at) ? { totpStep: verdict } : rightTry(verdict);
+      const right = isLocked(user, at) ? { totpStep: verdict } : successfulAttempt(verdict);
       const next = nextOf(user, { ...right, passwords: renewed, lastSignedInAt: at });
-      const detail = tried.isKnown ? undefined : newBrowser;
+      const detail = attempt.isKnown ? undefined : newBrowser;
       return this.#beginSession(
         user,
         next,
         at,
-        [actOf(actorOf(user), origin, "sign_in", user.id, detail)],
+        [eventOf(actorOf(user), origin, "sign_in", user.id, detail)],
         browser,
       );
     });
   }
 
-  async resume(session: string, isAct = true): Promise<SignedIn> {
+  async resume(session: string, isActivity = true): Promise<Session> {
     const { store, clock } = this.#options;
     const at = clock.now();
     const found = await this.#session(session, at);
     if (found === undefined) throw new UserError("not_signed_in");
     let { lastUsedAt } = found.session;
-    if (isAct && at - lastUsedAt >= useMs) {
+    if (isActivity && at - lastUsedAt >= useMs) {
       // A session whose use cannot be recorded may continue until its idle time is over.
       try {
         await store.useSession(found.session.digest, at);
@@ -155,7 +158,7 @@ class StoredUsers implements Users {
     const found = await this.#session(session, this.#options.clock.now());
     if (found === undefined) return;
     await this.#commit(this.#options.clock.now(), {
-      acts: [actOf(actorOf(found.user), origin, "sign_out", found.user.id)],
+      events: [eventOf(actorOf(found.user), origin, "sign_out", found.user.id)],
       ends: { digest: found.session.digest },
     });
   }
@@ -180,26 +183,26 @@ class StoredUsers implements Users {
     password,
     code,
     origin,
-  }: Parameters<Users["enrol"]>[0]): Promise<Begun> {
+  }: Parameters<Users["enrol"]>[0]): Promise<NewSession> {
     const { passwords, clock } = this.#options;
     const invited = await this.#invited(invitation, clock.now());
     if ((await this.#codeStep(invited, code, clock.now())) === undefined)
       throw new UserError("code_refused");
     const given = await this.#newPassword(invited, password);
     const hash = await passwords.hash(given);
-    return this.#decide<Begun>(async (at) => {
+    return this.#decide<NewSession>(async (at) => {
       const user = await this.#invited(invitation, at);
       const step = await this.#codeStep(user, code, at);
       if (step === undefined) throw new UserError("code_refused");
       const next = nextOf(user, {
-        ...rightTry(step),
+        ...successfulAttempt(step),
         state: "active",
         passwords: [hash, ...user.passwords].slice(0, passwordsKept),
         invitation: undefined,
         lastSignedInAt: at,
       });
       return this.#beginSession(user, next, at, [
-        actOf(actorOf(user), origin, "enrol", user.id, `role ${user.role}`),
+        eventOf(actorOf(user), origin, "enrol", user.id, `role ${user.role}`),
       ]);
     });
   }
@@ -211,7 +214,7 @@ class StoredUsers implements Users {
     if (next === undefined || isGuessable(next) || holdsName(next, owner.user.name))
       throw new UserError("password_refused");
     // Limited like a known browser's attempts; failures also count for the name.
-    await this.#trying(given.origin, `session ${owner.session.digest}`, () =>
+    await this.#limited(given.origin, `session ${owner.session.digest}`, () =>
       this.#changePassword(given, owner, next),
     );
   }
@@ -232,16 +235,16 @@ class StoredUsers implements Users {
       const found = await this.#session(session, at);
       if (found === undefined) throw new UserError("not_signed_in");
       const { user } = found;
-      const verdict = await this.#judge(user, checked, code, at);
+      const verdict = await this.#verify(user, checked, code, at);
       if (typeof verdict === "string")
-        return refused({ user, at, origin, act: "change_password" }, verdict);
+        return refused({ user, at, origin, action: "change_password" }, verdict);
       if (hash === undefined) throw new UserError("password_refused");
       return {
         change: {
-          acts: [actOf(actorOf(user), origin, "change_password", user.id)],
+          events: [eventOf(actorOf(user), origin, "change_password", user.id)],
           user: {
             next: nextOf(user, {
-              ...rightTry(verdict),
+              ...successfulAttempt(verdict),
               passwords: [hash, ...user.passwords].slice(0, passwordsKept),
             }),
             replaces: user.version,
@@ -257,7 +260,7 @@ class StoredUsers implements Users {
     return (await read(this.#options.store.users())).map(viewOf);
   }
 
-  async invite(by: SignedIn, { name, role, origin }: Parameters<Users["invite"]>[1]) {
+  async invite(by: Session, { name, role, origin }: Parameters<Users["invite"]>[1]) {
     if (!nameForm.test(name) || this.#options.maskCards(name) !== name)
       throw new UserError("name_refused");
     return this.#decide(async (at) => {
@@ -266,7 +269,7 @@ class StoredUsers implements Users {
     });
   }
 
-  async inviteAgain(by: SignedIn, id: UserId, origin: string) {
+  async inviteAgain(by: Session, id: UserId, origin: string) {
     return this.#decide(async (at) => {
       const actor = await this.#admin(by);
       const user = await this.#existing(id);
@@ -275,25 +278,30 @@ class StoredUsers implements Users {
     });
   }
 
-  setRole(by: SignedIn, id: UserId, role: Role, origin: string): Promise<UserView> {
+  setRole(by: Session, id: UserId, role: Role, origin: string): Promise<UserView> {
     return this.#changeOther(
       by,
       id,
-      (user) => ({ next: { role }, act: "set_role", detail: `${user.role} to ${role}` }),
+      (user) => ({ next: { role }, action: "set_role", detail: `${user.role} to ${role}` }),
       origin,
     );
   }
 
-  disable(by: SignedIn, id: UserId, origin: string): Promise<UserView> {
+  disable(by: Session, id: UserId, origin: string): Promise<UserView> {
     const next = { state: "disabled", invitation: undefined, totp: undefined } as const;
-    return this.#changeOther(by, id, () => ({ next, act: "disable", endsSessions: true }), origin);
-  }
-
-  unlock(by: SignedIn, id: UserId, origin: string): Promise<UserView> {
     return this.#changeOther(
       by,
       id,
-      () => ({ next: { failures: 0, lockedUntil: undefined }, act: "unlock" }),
+      () => ({ next, action: "disable", endsSessions: true }),
+      origin,
+    );
+  }
+
+  unlock(by: Session, id: UserId, origin: string): Promise<UserView> {
+    return this.#changeOther(
+      by,
+      id,
+      () => ({ next: { failures: 0, lockedUntil: undefined }, action: "unlock" }),
       origin,
     );
   }
@@ -336,8 +344,8 @@ class StoredUsers implements Users {
     });
   }
 
-  async record(act: Act): Promise<number> {
-    return this.#commit(this.#options.clock.now(), { acts: [this.#withoutCards(act)] });
+  async record(event: AuditEvent): Promise<number> {
+    return this.#commit(this.#options.clock.now(), { events: [this.#withoutCards(event)] });
   }
 
   async audit(before: number | undefined, limit: number): Promise<readonly AuditEntry[]> {
@@ -353,26 +361,26 @@ class StoredUsers implements Users {
   // --- Attempts ----------------------------------------------------------------------------------
 
   /** `key`: of a known browser or session with its own limit; see sign-in-limits.ts. */
-  async #trying<T>(
+  async #limited<T>(
     origin: string,
     key: string | undefined,
     work: (isKnown: boolean) => Promise<T>,
   ): Promise<T> {
     const allowed = this.#limits.take(origin, key);
     if ("waitMs" in allowed) {
-      await this.#holdBack(origin);
+      await this.#recordRateLimited(origin);
       throw new UserError("rate_limited", allowed.waitMs);
     }
     try {
       const done = await work(allowed.isKnown);
-      allowed.right();
+      allowed.succeeded();
       return done;
     } catch (error) {
       if (
         error instanceof UserError &&
         (error.code === "busy" || error.code === "password_refused")
       )
-        allowed.untried();
+        allowed.notEvaluated();
       throw error;
     }
   }
@@ -385,20 +393,21 @@ class StoredUsers implements Users {
    * The id of a browser with which this user has signed in. Without a device cookie of this user, a
    * known name causes no more work than an unknown one.
    */
-  async #knownBrowser(name: string, marks: readonly string[]): Promise<string | undefined> {
-    if (!marks.some((mark) => userOfMark(mark) !== undefined)) return undefined;
+  async #knownBrowser(name: string, deviceCookies: readonly string[]): Promise<string | undefined> {
+    if (!deviceCookies.some((deviceCookie) => userOfDeviceCookie(deviceCookie) !== undefined))
+      return undefined;
     const user = await this.#named(name);
-    const own = marks.find((mark) => userOfMark(mark) === user?.id);
+    const own = deviceCookies.find((deviceCookie) => userOfDeviceCookie(deviceCookie) === user?.id);
     if (user?.state !== "active" || own === undefined) return undefined;
     const secret = await this.#totpSecret(user);
     try {
-      return browserOfMark(secret, user.id, own, this.#options.clock.now());
+      return browserOfDeviceCookie(secret, user.id, own, this.#options.clock.now());
     } finally {
       secret.fill(0);
     }
   }
 
-  async #newMark(
+  async #newDeviceCookie(
     user: UserRecord,
     browser: string | undefined,
     issuedAt: Instant,
@@ -406,31 +415,31 @@ class StoredUsers implements Users {
     const secret = await this.#totpSecret(user);
     try {
       const name = browser ?? hexOf(this.#options.random.bytes(browserLength));
-      return new Secret(markText(secret, { user: user.id, browser: name, issuedAt }));
+      return new Secret(deviceCookieText(secret, { user: user.id, browser: name, issuedAt }));
     } finally {
       secret.fill(0);
     }
   }
 
   /** Recorded as one entry per ten minutes, because an entry each would fill the log. */
-  async #holdBack(origin: string): Promise<void> {
+  async #recordRateLimited(origin: string): Promise<void> {
     const now = this.#options.clock.now();
-    const { tries, writtenAt } = this.#heldBack;
-    if (now >= writtenAt && now - writtenAt < heldBackMs) {
-      this.#heldBack = { tries: tries + 1, writtenAt };
+    const { attempts, writtenAt } = this.#rateLimited;
+    if (now >= writtenAt && now - writtenAt < rateLimitedMs) {
+      this.#rateLimited = { attempts: attempts + 1, writtenAt };
       return;
     }
-    this.#heldBack = { tries: 0, writtenAt: now };
+    this.#rateLimited = { attempts: 0, writtenAt: now };
     const detail =
-      tries === 0 ? "rate_limited" : `rate_limited, ${tries} more since the entry before`;
+      attempts === 0 ? "rate_limited" : `rate_limited, ${attempts} more since the entry before`;
     try {
       await this.#commit(now, {
-        acts: [actOf({ kind: "nobody" }, origin, "sign_in", undefined, detail, "refused")],
+        events: [eventOf({ kind: "nobody" }, origin, "sign_in", undefined, detail, "refused")],
       });
     } catch (error) {
       // The attempt stays refused even if it cannot be recorded.
       if (!(error instanceof ServiceError)) throw error;
-      this.#heldBack = { tries: this.#heldBack.tries + tries + 1, writtenAt };
+      this.#rateLimited = { attempts: this.#rateLimited.attempts + attempts + 1, writtenAt };
     }
   }
 
@@ -453,7 +462,7 @@ class StoredUsers implements Users {
   }
 
   /** The code's step; or the reason why the attempt fails, which is only in the audit log. */
-  async #judge(
+  async #verify(
     user: UserRecord,
     checked: CheckedPassword,
     code: string,
@@ -461,7 +470,7 @@ class StoredUsers implements Users {
     isKnown = false,
   ): Promise<number | Refusal> {
     if (user.state !== "active") return user.state;
-    if (isForgotten(user, at)) return "forgotten";
+    if (isInactive(user, at)) return "inactive";
     if (!isKnown && isLocked(user, at)) return "locked";
     // Another password was set since: the check was against the previous one.
     if (!checked.isRight || user.passwords[0] !== checked.against) return "wrong_password";
@@ -534,7 +543,7 @@ class StoredUsers implements Users {
   }
 
   /** Checked against the present record, not the one of the request's session. */
-  async #admin(by: SignedIn): Promise<Actor> {
+  async #admin(by: Session): Promise<Actor> {
     const user = await this.#options.store.user(by.user.id);
     if (user?.state !== "active" || !mayDo(user.role, "admin"))
       throw new UserError("not_signed_in");
@@ -545,11 +554,11 @@ class StoredUsers implements Users {
     user: UserRecord,
     next: UserRecord,
     at: Instant,
-    acts: UserChange["acts"],
+    events: UserChange["events"],
     browser?: string,
-  ): Promise<Decision<Begun>> {
+  ): Promise<Decision<NewSession>> {
     const secret = this.#secret();
-    const mark = await this.#newMark(next, browser, at);
+    const deviceCookie = await this.#newDeviceCookie(next, browser, at);
     const begins: SessionRecord = {
       digest: sha256Hex(secret),
       userId: user.id,
@@ -558,11 +567,11 @@ class StoredUsers implements Users {
       endsAt: laterBy(at, sessionMs),
     };
     return {
-      change: { acts, user: { next, replaces: user.version }, begins },
+      change: { events, user: { next, replaces: user.version }, begins },
       answer: () => ({
         session: new Secret(secret),
         signedIn: signedInOf(secret, begins, next),
-        mark,
+        deviceCookie,
       }),
     };
   }
@@ -588,7 +597,7 @@ class StoredUsers implements Users {
     };
     return {
       change: {
-        acts: [actOf(actor, origin, "invite", id, `role ${role}`)],
+        events: [eventOf(actor, origin, "invite", id, `role ${role}`)],
         user: { next, replaces: undefined },
       },
       answer: () => ({ user: viewOf(next), invitation }),
@@ -606,7 +615,7 @@ class StoredUsers implements Users {
     const next = nextOf(user, { ...fields, role });
     return {
       change: {
-        acts: [actOf(actor, origin, "reinvite", user.id, `role ${role}`)],
+        events: [eventOf(actor, origin, "reinvite", user.id, `role ${role}`)],
         user: { next, replaces: user.version },
         ends: { of: user.id, except: undefined },
       },
@@ -631,11 +640,11 @@ class StoredUsers implements Users {
   }
 
   #changeOther(
-    by: SignedIn,
+    by: Session,
     id: UserId,
     decide: (user: UserRecord) => {
       readonly next: Partial<UserRecord>;
-      readonly act: string;
+      readonly action: string;
       readonly detail?: string;
       readonly endsSessions?: true;
     },
@@ -644,11 +653,11 @@ class StoredUsers implements Users {
     return this.#decide<UserView>(async () => {
       const actor = await this.#admin(by);
       const user = await this.#existing(id);
-      const { next: fields, act, detail, endsSessions } = decide(user);
+      const { next: fields, action, detail, endsSessions } = decide(user);
       const next = nextOf(user, fields);
       return {
         change: {
-          acts: [actOf(actor, origin, act, id, detail)],
+          events: [eventOf(actor, origin, action, id, detail)],
           user: { next, replaces: user.version },
           ...(endsSessions === true ? { ends: { of: id, except: undefined } } : {}),
           keepsAdmin: true,
@@ -689,15 +698,15 @@ class StoredUsers implements Users {
   }
 
   /** An identifier's digits are random; any other text may have a card number. */
-  #withoutCards(act: Act): Act {
+  #withoutCards(event: AuditEvent): AuditEvent {
     const masked = (text: string | undefined, most: number) =>
       text === undefined || /^[0-9a-f]+$/.test(text)
         ? text?.slice(0, most)
         : this.#options.maskCards(text.slice(0, most));
     return {
-      ...act,
-      target: masked(act.target, longestTarget),
-      detail: masked(act.detail, longestDetail),
+      ...event,
+      target: masked(event.target, longestTarget),
+      detail: masked(event.detail, longestDetail),
     };
   }
 }
@@ -720,13 +729,13 @@ interface CheckedPassword {
   readonly renewed: string | undefined;
 }
 
-type Refusal = "invited" | "disabled" | "forgotten" | "locked" | "wrong_password" | "wrong_code";
+type Refusal = "invited" | "disabled" | "inactive" | "locked" | "wrong_password" | "wrong_code";
 
-interface Tried {
+interface SignInAttempt {
   readonly user: UserRecord | undefined;
   readonly at: Instant;
   readonly origin: string;
-  readonly act: string;
+  readonly action: string;
   /**
    * From a browser with which the user has signed in: failures count for that browser only
    * (sign-in-limits.ts).
@@ -739,13 +748,13 @@ const knownBrowser = "known browser";
 
 /** A failed attempt. The client gets the same answer for every reason. */
 function refused(
-  { user, at, origin, act, isKnown = false }: Tried,
+  { user, at, origin, action, isKnown = false }: SignInAttempt,
   why: Refusal | "unknown_name",
 ): Decision<never> {
-  const tried = actOf(
+  const attempt = eventOf(
     { kind: "nobody" },
     origin,
-    act,
+    action,
     user?.id,
     isKnown ? `${why}, ${knownBrowser}` : why,
     "refused",
@@ -753,14 +762,14 @@ function refused(
   const answer = (): never => {
     throw new UserError("sign_in_refused");
   };
-  if (user === undefined) return { change: { acts: [tried] }, answer };
+  if (user === undefined) return { change: { events: [attempt] }, answer };
   const server: Actor = { kind: "server" };
-  if (why === "forgotten") {
+  if (why === "inactive") {
     const next = nextOf(user, { state: "disabled", totp: undefined });
-    const acts = [tried, actOf(server, undefined, "disable", user.id, why)] as const;
+    const events = [attempt, eventOf(server, undefined, "disable", user.id, why)] as const;
     return {
       change: {
-        acts: [...acts],
+        events: [...events],
         user: { next, replaces: user.version },
         ends: { of: user.id, except: undefined },
       },
@@ -768,7 +777,7 @@ function refused(
     };
   }
   if (isKnown || (why !== "wrong_password" && why !== "wrong_code"))
-    return { change: { acts: [tried] }, answer };
+    return { change: { events: [attempt] }, answer };
   // An expired lock is cleared.
   const failures = (user.lockedUntil === undefined ? user.failures : 0) + 1;
   const isLast = failures >= mostFailures;
@@ -776,10 +785,10 @@ function refused(
     failures,
     lockedUntil: isLast ? laterBy(at, lockedMs) : undefined,
   });
-  const locked = actOf(server, undefined, "lock", user.id);
+  const locked = eventOf(server, undefined, "lock", user.id);
   return {
     change: {
-      acts: isLast ? [tried, locked] : [tried],
+      events: isLast ? [attempt, locked] : [attempt],
       user: { next, replaces: user.version },
     },
     answer,
@@ -790,7 +799,9 @@ function nextOf(user: UserRecord, fields: Partial<UserRecord>): UserRecord {
   return { ...user, ...fields, version: user.version + 1 };
 }
 
-function rightTry(step: number): Pick<UserRecord, "failures" | "lockedUntil" | "totpStep"> {
+function successfulAttempt(
+  step: number,
+): Pick<UserRecord, "failures" | "lockedUntil" | "totpStep"> {
   return { failures: 0, lockedUntil: undefined, totpStep: step };
 }
 
@@ -798,23 +809,23 @@ function isLocked({ lockedUntil }: UserRecord, at: Instant): boolean {
   return lockedUntil !== undefined && at < lockedUntil;
 }
 
-function isForgotten({ lastSignedInAt }: UserRecord, at: Instant): boolean {
-  return lastSignedInAt !== undefined && at >= laterBy(lastSignedInAt, forgottenMs);
+function isInactive({ lastSignedInAt }: UserRecord, at: Instant): boolean {
+  return lastSignedInAt !== undefined && at >= laterBy(lastSignedInAt, inactiveMs);
 }
 
 function actorOf({ id, name }: UserRecord): Actor {
   return { kind: "person", id, name };
 }
 
-function actOf(
+function eventOf(
   actor: Actor,
   origin: string | undefined,
-  act: string,
+  action: string,
   target: string | undefined,
   detail?: string,
-  result: Act["result"] = "done",
-): Act {
-  return { actor, origin, act, target, result, of: undefined, detail };
+  result: AuditEvent["result"] = "done",
+): AuditEvent {
+  return { actor, origin, action, target, result, of: undefined, detail };
 }
 
 function viewOf({
@@ -833,7 +844,7 @@ function signedInOf(
   secret: string,
   { lastUsedAt, endsAt }: SessionRecord,
   user: UserRecord,
-): SignedIn {
+): Session {
   const idleUntil = laterBy(lastUsedAt, idleMs);
   return {
     user: viewOf(user),

@@ -1,7 +1,7 @@
 import type { Instant } from "../kernel/instant.ts";
 import type { Secret } from "../kernel/secret.ts";
 import type { AuditHead } from "../user/audit-chain.ts";
-import type { Act, AuditEntry } from "../user/audit.ts";
+import type { AuditEvent, AuditEntry } from "../user/audit.ts";
 import type { UserId, UserView, Role } from "../user/user.ts";
 
 /** A refusal concerning users. The message is fixed text and does not quote the input. */
@@ -41,16 +41,16 @@ export class UserError extends Error {
 }
 
 /** A new session. */
-export interface Begun {
+export interface NewSession {
   /** The value of the cookie; stored only as its SHA-256. */
   readonly session: Secret<string>;
-  readonly signedIn: SignedIn;
+  readonly signedIn: Session;
   /** The device cookie that the browser sends when it signs in again (known-browser.ts). */
-  readonly mark: Secret<string>;
+  readonly deviceCookie: Secret<string>;
 }
 
 /** A user with a session. */
-export interface SignedIn {
+export interface Session {
   readonly user: UserView;
   /**
    * The value that a request must have in a header besides the cookie; derived from the session,
@@ -75,12 +75,12 @@ export interface Enrolment {
 
 /**
  * Users of the console, their sessions, and the audit log. Every method that changes something
- * appends its act to the audit log in the same transaction; when the act cannot be recorded,
+ * appends its event to the audit log in the same transaction; when the event cannot be recorded,
  * nothing is changed. All reject with UserError, or with ServiceError `store_unavailable`.
  */
 export interface Users {
   /**
-   * `marks`: the browser's device cookies from earlier sign-ins. `rate_limited` is returned before
+   * `deviceCookies`: the browser's device cookies from earlier sign-ins. `rate_limited` is returned before
    * anything is verified.
    */
   signIn(given: {
@@ -88,14 +88,14 @@ export interface Users {
     readonly password: string;
     readonly code: string;
     readonly origin: string;
-    readonly marks?: readonly string[];
-  }): Promise<Begun>;
+    readonly deviceCookies?: readonly string[];
+  }): Promise<NewSession>;
   /**
    * The user of a session; `not_signed_in` when it does not exist or has ended, or the user is
-   * disabled. Extends the idle time for user activity (`isAct`, true by default), and not for
+   * disabled. Extends the idle time for user activity (`isActivity`, true by default), and not for
    * automatic requests of an idle page.
    */
-  resume(session: string, isAct?: boolean): Promise<SignedIn>;
+  resume(session: string, isActivity?: boolean): Promise<Session>;
   /** Ends the session; not an error when it does not exist. */
   signOut(session: string, origin: string): Promise<void>;
 
@@ -113,7 +113,7 @@ export interface Users {
     readonly password: string;
     readonly code: string;
     readonly origin: string;
-  }): Promise<Begun>;
+  }): Promise<NewSession>;
   /**
    * Changes one's own password, with the present password and a code; ends all other sessions of
    * the user.
@@ -130,7 +130,7 @@ export interface Users {
   list(): Promise<readonly UserView[]>;
   /** Creates a user; `invitation` is the secret of the link: shown once, valid for 24 hours. */
   invite(
-    by: SignedIn,
+    by: Session,
     given: { readonly name: string; readonly role: Role; readonly origin: string },
   ): Promise<{
     readonly user: UserView;
@@ -141,15 +141,15 @@ export interface Users {
    * them, and to enable a disabled user again.
    */
   inviteAgain(
-    by: SignedIn,
+    by: Session,
     id: UserId,
     origin: string,
   ): Promise<{ readonly user: UserView; readonly invitation: Secret<string> }>;
-  setRole(by: SignedIn, id: UserId, role: Role, origin: string): Promise<UserView>;
+  setRole(by: Session, id: UserId, role: Role, origin: string): Promise<UserView>;
   /** Ends all sessions of the user and disables sign-in with that name. */
-  disable(by: SignedIn, id: UserId, origin: string): Promise<UserView>;
+  disable(by: Session, id: UserId, origin: string): Promise<UserView>;
   /** Removes the lock of a name. */
-  unlock(by: SignedIn, id: UserId, origin: string): Promise<UserView>;
+  unlock(by: Session, id: UserId, origin: string): Promise<UserView>;
 
   /**
    * At startup: an invitation for an admin when there is no active one (a new user `admin`, or the
@@ -161,7 +161,7 @@ export interface Users {
   /**
    * Appends one entry durably and returns its number. When this rejects, the caller must not act.
    */
-  record(act: Act): Promise<number>;
+  record(event: AuditEvent): Promise<number>;
   /**
    * Entries with numbers below `before` (the newest when undefined), in descending order, at most
    * `limit`.

@@ -1,6 +1,6 @@
 import { sha256Hex } from "../kernel/digest.ts";
 import { type Instant, instant } from "../kernel/instant.ts";
-import type { Act, Actor, AuditEntry } from "./audit.ts";
+import type { AuditEvent, Actor, AuditEntry } from "./audit.ts";
 
 /**
  * The hash chain of the audit log: SHA-256 over the previous digest, the entry's number, and its
@@ -10,7 +10,7 @@ import type { Act, Actor, AuditEntry } from "./audit.ts";
 export interface AuditRow {
   /** Counts up from 1 without a gap. */
   readonly number: number;
-  /** JSON of an act and its time, as created by `bodyOf`. */
+  /** JSON of an event and its time, as created by `bodyOf`. */
   readonly body: string;
   /** 64 lower-case hex characters. */
   readonly digest: string;
@@ -29,10 +29,10 @@ export type AuditHead = Pick<AuditRow, "number" | "digest">;
 /** The head before the first entry. */
 export const auditBeginning: AuditHead = { number: 0, digest: "0".repeat(64) };
 
-/** JSON with its members in a fixed order, without undefined ones. */
+/** JSON with its members in a fixed order, without undefined ones; the action is stored as `act`. */
 export function bodyOf(
   at: Instant,
-  { actor, origin, act, target, result, of, detail }: Act,
+  { actor, origin, action: act, target, result, of, detail }: AuditEvent,
 ): string {
   return JSON.stringify({ at, actor: actorOf(actor), origin, act, target, result, of, detail });
 }
@@ -42,10 +42,14 @@ export function nextInChain(head: AuditHead, body: string): AuditRow {
   return { number, body, digest: sha256Hex(`${head.digest} ${number} ${body}`) };
 }
 
-/** The entries of these acts after a head, without MACs. */
-export function chainOf(after: AuditHead, at: Instant, acts: readonly Act[]): readonly AuditRow[] {
+/** The entries of these events after a head, without MACs. */
+export function chainOf(
+  after: AuditHead,
+  at: Instant,
+  events: readonly AuditEvent[],
+): readonly AuditRow[] {
   const rows: AuditRow[] = [];
-  for (const act of acts) rows.push(nextInChain(rows.at(-1) ?? after, bodyOf(at, act)));
+  for (const event of events) rows.push(nextInChain(rows.at(-1) ?? after, bodyOf(at, event)));
   return rows;
 }
 
@@ -70,7 +74,7 @@ export function entryOf({ number, body, digest }: AuditRow): AuditEntry {
     at: instant(typeof at === "number" && at >= 0 && at <= endOfTime ? Math.trunc(at) : 0),
     actor: isActor(actor) ? actor : { kind: "nobody" },
     origin: textOf(origin),
-    act: textOf(act) ?? "unreadable",
+    action: textOf(act) ?? "unreadable",
     target: textOf(target),
     result: results.find((each) => each === result) ?? "unknown",
     of: typeof of === "number" ? of : undefined,
@@ -79,7 +83,7 @@ export function entryOf({ number, body, digest }: AuditRow): AuditEntry {
   };
 }
 
-const results: readonly Act["result"][] = ["asked", "done", "refused", "unknown"];
+const results: readonly AuditEvent["result"][] = ["asked", "done", "refused", "unknown"];
 /** 9999-12-31T23:59:59.999Z. */
 const endOfTime = 253_402_300_799_999;
 

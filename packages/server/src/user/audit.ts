@@ -1,7 +1,7 @@
 import type { Instant } from "../kernel/instant.ts";
 import type { UserId } from "./user.ts";
 
-/** The author of an act: a user, a program with a key, or the server itself at startup. */
+/** The author of an event: a user, a program with a key, or the server itself at startup. */
 export type Actor =
   | { readonly kind: "person"; readonly id: UserId; readonly name: string }
   /** A program with an integration key of the account that `detail` names. */
@@ -10,22 +10,22 @@ export type Actor =
   | { readonly kind: "nobody" };
 
 /**
- * The recorded data of an act, before it is in the chain. Never contains a card number, a key, a
+ * The recorded data of an event, before it is in the chain. Never contains a card number, a key, a
  * password or a code.
  */
-export interface Act {
+export interface AuditEvent {
   readonly actor: Actor;
   /** Client address of the request, from the socket; undefined for the server itself. */
   readonly origin: string | undefined;
   /** A fixed word: "sign_in", "sign_out", "invite", "capture", "refund", "settings_changed", ... */
-  readonly act: string;
+  readonly action: string;
   /**
-   * The object of the act: a payment's hash, a user's id, a world's id, a path; undefined when
+   * The object of the action: a payment's hash, a user's id, a world's id, a path; undefined when
    * there is none.
    */
   readonly target: string | undefined;
   /**
-   * `asked` is committed durably before the act begins; `done`, `refused` or `unknown` when it has
+   * `asked` is committed durably before the action begins; `done`, `refused` or `unknown` when it has
    * ended.
    */
   readonly result: "asked" | "done" | "refused" | "unknown";
@@ -38,7 +38,7 @@ export interface Act {
   readonly detail: string | undefined;
 }
 
-export interface AuditEntry extends Act {
+export interface AuditEntry extends AuditEvent {
   /** Counts up from 1 without a gap. */
   readonly number: number;
   readonly at: Instant;

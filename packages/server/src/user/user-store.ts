@@ -1,5 +1,5 @@
 import type { Instant } from "../kernel/instant.ts";
-import type { Act } from "./audit.ts";
+import type { AuditEvent } from "./audit.ts";
 import type { AuditHead, AuditRow } from "./audit-chain.ts";
 import type { UserId, UserView, Role } from "./user.ts";
 
@@ -106,7 +106,7 @@ export interface SessionRecord {
 export interface UserChange {
   readonly at: Instant;
   /** At least one: every change is recorded in the audit log. */
-  readonly acts: readonly [Act, ...Act[]];
+  readonly events: readonly [AuditEvent, ...AuditEvent[]];
   /** `replaces`: the version that was read; undefined for a new user. */
   readonly user?: { readonly next: UserRecord; readonly replaces: number | undefined };
   /** Sessions to end: one, or all of a user except one. */
@@ -121,7 +121,7 @@ export interface UserChange {
   /** true: refused unless there is an active admin afterwards. */
   readonly keepsAdmin?: true;
   /**
-   * The entries of `acts` for the log after this head; without it the store creates them, without
+   * The entries of `events` for the log after this head; without it the store creates them, without
    * MACs.
    */
   readonly chain?: { readonly after: AuditHead; readonly rows: readonly AuditRow[] };

@@ -18,7 +18,7 @@ export function mayDo(role: Role, needed: Role): boolean {
 }
 
 /** A user who has not signed in for this long can no longer sign in (PCI DSS 8.2.6). */
-export const forgottenMs = 90 * day;
+export const inactiveMs = 90 * day;
 
 /** The data of a user that other users may see. */
 export interface UserView {

@@ -1,9 +1,9 @@
 import type { Account } from "../merchant/account.ts";
 import type { UserView } from "../user/user.ts";
 import type { KeyGrant } from "../stores/change.ts";
-import type { WireAnswer } from "./answers/answer.ts";
+import type { WireResponse } from "./answers/answer.ts";
 import type { EndpointDoc, Undocumented } from "./endpoint-doc.ts";
-import type { Permission } from "./permission.ts";
+import type { PermissionRule } from "./permission.ts";
 import type { Charset } from "./decode/text.ts";
 import type { TreeObject } from "./decode/tree.ts";
 
@@ -45,7 +45,7 @@ export interface KeyedEndpoint extends EndpointRow {
   /** The required key. `public` endpoints accept either key. */
   readonly key: KeyGrant;
   /** What a console user needs, who sends a session instead of a key. */
-  readonly permission: Permission;
+  readonly permission: PermissionRule;
   /**
    * Whether the sandbox's request log has its requests: what the console reads every few seconds is
    * left out.
@@ -60,7 +60,7 @@ export interface KeyedEndpoint extends EndpointRow {
    * identifies an existing payment.
    */
   readonly newPaymentCode?: (params: TreeObject) => string | undefined;
-  handle(request: WireRequest): Promise<WireAnswer>;
+  handle(request: WireRequest): Promise<WireResponse>;
 }
 
 /** Checks keys itself, if at all. */
@@ -68,13 +68,13 @@ export interface OpenEndpoint extends EndpointRow {
   readonly key: "none";
   /** true: a page or a file, which GET only reads. HEAD is answered with the same head. */
   readonly isPage?: true;
-  handle(request: OpenRequest): Promise<WireAnswer>;
+  handle(request: OpenRequest): Promise<WireResponse>;
 }
 
 /** Takes no key, but checks the session of a request itself. */
 export interface UserEndpoint extends EndpointRow {
   readonly key: "session";
-  handle(request: UserRequest): Promise<WireAnswer>;
+  handle(request: UserRequest): Promise<WireResponse>;
 }
 
 /** A decoded request. Its card digits are wiped when `handle` has settled. */
@@ -99,7 +99,7 @@ export interface Caller {
    * Values of the device cookie from earlier sign-ins with this browser: the latest first, four at
    * most.
    */
-  readonly marks: readonly string[];
+  readonly deviceCookies: readonly string[];
   readonly csrf: string | undefined;
   /** Id of the account that the request is for. */
   readonly account: string | undefined;

@@ -2,7 +2,7 @@ import { assert } from "../kernel/assert.ts";
 import { sha256Hex } from "../kernel/digest.ts";
 import { type CardNamed, maskedPanOf } from "../operations/masked-pan-of.ts";
 import { containsDigits, containsMaskedPan } from "../vault/contains-pan.ts";
-import type { WireAnswer } from "./answers/answer.ts";
+import type { WireResponse } from "./answers/answer.ts";
 import { holdsCardNumber } from "./decode/card-like.ts";
 import { answeringAnswer, type EndpointDeps } from "./endpoints/deps.ts";
 import type { KeyedEndpoint, WireRequest } from "./endpoint.ts";
@@ -99,7 +99,7 @@ function cardNamedBy(params: TreeObject): CardNamed | undefined {
   return refundCode === undefined ? undefined : { refund: { code: refundCode } };
 }
 
-const replayed: NonNullable<WireAnswer["headers"]> = [["Idempotent-Replayed", "true"]];
+const replayed: NonNullable<WireResponse["headers"]> = [["Idempotent-Replayed", "true"]];
 
 /**
  * One text per request, whatever its encoding and the order of its fields. The text contains a card

@@ -2,43 +2,43 @@ import type { Role } from "../user/user.ts";
 import { textOf, type TreeObject } from "./decode/tree.ts";
 
 /** What a console user needs for a request, and what the audit log records of it. */
-export type Need =
+export type Permission =
   | {
-      readonly kind: "act";
+      readonly kind: "action";
       readonly role: Role;
       /** The action's name in the audit log. */
-      readonly act: string;
+      readonly action: string;
       /** More about the action, in words of the program only: never text of the request. */
       readonly detail?: string | undefined;
     }
   /** Shows data of the account's customers: the audit log records who has read it. */
-  | { readonly kind: "look" }
+  | { readonly kind: "view" }
   /** Shows no data of customers. */
   | { readonly kind: "read" };
 
 /** What console users may do with an endpoint; a request with a key needs no more than the key. */
-export type Permission = (request: {
+export type PermissionRule = (request: {
   readonly method: "GET" | "POST";
   readonly params: TreeObject;
-}) => Need;
+}) => Permission;
 
-export const viewing: Permission = () => ({ kind: "look" });
-export const reading: Permission = () => ({ kind: "read" });
+export const viewing: PermissionRule = () => ({ kind: "view" });
+export const reading: PermissionRule = () => ({ kind: "read" });
 
 export function acting(
   role: Role,
   name: string,
   detail?: (params: TreeObject) => string | undefined,
-): Permission {
-  return ({ params }) => ({ kind: "act", role, act: name, detail: detail?.(params) });
+): PermissionRule {
+  return ({ params }) => ({ kind: "action", role, action: name, detail: detail?.(params) });
 }
 
 /** `changing` when the request has one of the parameters, with any value; `otherwise` when not. */
 export function whenGiven(
   names: readonly string[],
-  changing: Permission,
-  otherwise: Permission,
-): Permission {
+  changing: PermissionRule,
+  otherwise: PermissionRule,
+): PermissionRule {
   return (request) =>
     names.some((name) => request.params[name] !== undefined)
       ? changing(request)

@@ -41,16 +41,16 @@ async function fill(context: TestContext) {
     for (let tries = 0; tries < 10; tries += 1)
       await assert.rejects(signIn(office, bob, { code: "000000" }), refusedWith("sign_in_refused"));
     await office.users.invite(office.admin.signedIn, { name: "eve", role: "viewer", origin });
-    const act = {
+    const action = {
       actor: { kind: "server" },
       origin,
-      act: "refund",
+      action: "refund",
       target: undefined,
       result: "done",
       of: undefined,
       detail: undefined,
     } as const;
-    await Promise.all(Array.from({ length: 200 }, () => office.users.record(act)));
+    await Promise.all(Array.from({ length: 200 }, () => office.users.record(action)));
     return { file, office, bob };
   } finally {
     await store.close();

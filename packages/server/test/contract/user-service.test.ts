@@ -152,7 +152,7 @@ function describeRaces(
           await assert.rejects(
             other.signIn({ name: "admin", password, code: "000000", origin: `192.0.2.${tries}` }),
           );
-        const known = { name: "admin", password, origin, marks: [admin.mark] };
+        const known = { name: "admin", password, origin, deviceCookies: [admin.deviceCookie] };
         for (const node of [other, office.users]) {
           await node.signIn({ ...known, code: codeAt(admin.secret, clock.now()) });
           clock.advance(30 * second);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { type Instant, instant, laterBy } from "../../src/kernel/instant.ts";
-import type { Act } from "../../src/user/audit.ts";
+import type { AuditEvent } from "../../src/user/audit.ts";
 import { auditBeginning, entryOf, follows, type AuditHead } from "../../src/user/audit-chain.ts";
 import type {
   UserChange,
@@ -40,11 +40,11 @@ export function newUser(number: number, over: Partial<UserRecord> = {}): UserRec
   };
 }
 
-export function act(over: Partial<Act> = {}): Act {
+export function action(over: Partial<AuditEvent> = {}): AuditEvent {
   return {
     actor: { kind: "server" },
     origin: undefined,
-    act: "invite",
+    action: "invite",
     target: undefined,
     result: "done",
     of: undefined,
@@ -55,7 +55,7 @@ export function act(over: Partial<Act> = {}): Act {
 
 export function userChange(next: UserRecord, over: Partial<UserChange> = {}): UserChange {
   const replaces = next.version === 1 ? undefined : next.version - 1;
-  return { at: start, acts: [act({ target: next.id })], user: { next, replaces }, ...over };
+  return { at: start, events: [action({ target: next.id })], user: { next, replaces }, ...over };
 }
 
 export function sessionOf(
@@ -75,7 +75,7 @@ export function sessionOf(
 }
 
 export function begin(session: SessionRecord, at: Instant = start): UserChange {
-  return { at, acts: [act({ act: "sign_in" })], begins: session };
+  return { at, events: [action({ action: "sign_in" })], begins: session };
 }
 
 /** Reads the whole audit chain and returns its length. */
@@ -243,11 +243,11 @@ export function describeUserStoreContract(
           );
           return sessions.flatMap((each, index) => (each === undefined ? [] : [index + 1]));
         };
-        await store.commit({ at: start, acts: [act()], ends: { digest: hexDigest(3) } });
+        await store.commit({ at: start, events: [action()], ends: { digest: hexDigest(3) } });
         assert.deepEqual(await left(), [1, 2, 4]);
         await store.commit({
           at: start,
-          acts: [act()],
+          events: [action()],
           ends: { of: userId(1), except: hexDigest(2) },
         });
         assert.deepEqual(await left(), [2, 4]);
@@ -255,7 +255,7 @@ export function describeUserStoreContract(
         assert.deepEqual(await left(), [2, 5], "what was over is forgotten");
         await store.commit({
           at: start,
-          acts: [act()],
+          events: [action()],
           ends: { of: userId(1), except: undefined },
         });
         assert.deepEqual(await left(), []);
@@ -284,11 +284,11 @@ export function describeUserStoreContract(
 
     eachTest("entries are numbered without a gap, and come from either end", async (store) => {
       for (let number = 1; number <= 6; number += 2) {
-        const acts = [
-          act({ detail: `entry ${number}` }),
-          act({ detail: `entry ${number + 1}` }),
+        const events = [
+          action({ detail: `entry ${number}` }),
+          action({ detail: `entry ${number + 1}` }),
         ] as const;
-        assert.deepEqual(await store.commit({ at: laterBy(start, number), acts: [...acts] }), {
+        assert.deepEqual(await store.commit({ at: laterBy(start, number), events: [...events] }), {
           outcome: "committed",
           number,
         });
@@ -313,16 +313,16 @@ export function describeUserStoreContract(
 
     eachTest("an entry is what was written down, whatever its characters", async (store) => {
       const detail = `"\\ \u0000 \u2028 é 漢 💳 \ud800 ${"x".repeat(400)}`;
-      const written = act({
+      const written = action({
         actor: { kind: "person", id: userId(1), name: "o'Neil" },
         origin: "::1",
-        act: "refund",
+        action: "refund",
         target: "/v1/a?b",
         result: "asked",
         of: 12,
         detail,
       });
-      await store.commit({ at: start, acts: [written, act({ actor: { kind: "nobody" } })] });
+      await store.commit({ at: start, events: [written, action({ actor: { kind: "nobody" } })] });
       const [first, second] = (await store.auditAfter(0, 10)).map(entryOf);
       assert.deepEqual({ ...first, digest: "" }, { ...written, number: 1, at: start, digest: "" });
       assert.deepEqual(second?.actor, { kind: "nobody" });
@@ -346,7 +346,7 @@ export function describeUserStoreContract(
         assert.equal((await store.session(hexDigest(number + 1))) !== undefined, number === winner);
       }
       await Promise.all(
-        Array.from({ length: 40 }, () => store.commit({ at: start, acts: [act(), act()] })),
+        Array.from({ length: 40 }, () => store.commit({ at: start, events: [action(), action()] })),
       );
       assert.equal(await assertChain(store), 82);
     });

@@ -11,7 +11,7 @@ import { ourApplicationId } from "../../src/stores/embedded/open-database.ts";
 import type { RunningStore } from "../../src/stores/store.ts";
 import { holdRows, openStoreOn, query, TestDatabases, testUrl } from "../postgres/databases.ts";
 import {
-  act,
+  action,
   assertChain,
   begin,
   hexDigest,
@@ -50,7 +50,7 @@ describe("people in the embedded store", () => {
   test("entries are neither altered, removed nor replaced, and the end of the log does not go back", async (context) => {
     const file = newFile(context);
     const store = await openEmbeddedStore({ file });
-    await store.users.commit({ at: start, acts: [act(), act()] });
+    await store.users.commit({ at: start, events: [action(), action()] });
     await store.close();
     const database = new DatabaseSync(file);
     const attempts = [
@@ -87,7 +87,7 @@ describe("people in the embedded store", () => {
     const store = await openEmbeddedStore({ file, maxFileBytes: 400_000 });
     let [written, refused] = [0, 0];
     for (let number = 1; number <= 2_000; number += 1) {
-      const change = userChange(newUser(number), { acts: [act({ detail: "x".repeat(500) })] });
+      const change = userChange(newUser(number), { events: [action({ detail: "x".repeat(500) })] });
       const isWritten = await store.users.commit(change).then(
         () => true,
         (error: unknown) => {
@@ -143,7 +143,7 @@ describe("people in the embedded store", () => {
       session: sessionOf(1, 1),
       user: newUser(1),
     });
-    await second.users.commit({ at: start, acts: [act()] });
+    await second.users.commit({ at: start, events: [action()] });
     assert.equal(await assertChain(second.users), 3);
   });
 });
@@ -164,7 +164,7 @@ function describePostgres(databases: TestDatabases): void {
   test("entries are neither altered nor removed, and the end of the log does not go back, for the owner too", async () => {
     const url = await databases.copy();
     const store = await openStoreOn(url);
-    await store.users.commit({ at: start, acts: [act(), act()] });
+    await store.users.commit({ at: start, events: [action(), action()] });
     await store.close();
     const attempts = [
       "UPDATE audit_entry SET body = '{}'",
@@ -233,7 +233,7 @@ function describePostgres(databases: TestDatabases): void {
       nodes.map((node) =>
         Promise.all(
           numbers.map((number) =>
-            node.users.commit(userChange(newUser(number), { acts: [act(), act()] })),
+            node.users.commit(userChange(newUser(number), { events: [action(), action()] })),
           ),
         ),
       ),
@@ -258,7 +258,7 @@ function describePostgres(databases: TestDatabases): void {
     await store.users.commit(userChange(newUser(1)));
     const held = await holdRows(url, "audit_head");
     context.after(() => held.letGo());
-    const refused = assert.rejects(store.users.commit({ at: start, acts: [act()] }), {
+    const refused = assert.rejects(store.users.commit({ at: start, events: [action()] }), {
       name: "StoreError",
       code: "unavailable",
     });
@@ -268,7 +268,10 @@ function describePostgres(databases: TestDatabases): void {
     assert.deepEqual(await store.users.user(userId(1)), newUser(1), "and so does reading");
     await refused;
     await held.letGo();
-    assert.equal((await store.users.commit({ at: start, acts: [act()] })).outcome, "committed");
+    assert.equal(
+      (await store.users.commit({ at: start, events: [action()] })).outcome,
+      "committed",
+    );
     assert.equal(await assertChain(store.users), 2);
   });
 
@@ -279,7 +282,7 @@ function describePostgres(databases: TestDatabases): void {
     await store.users.commit(userChange(newUser(1)));
     const held = await holdRows(url, "audit_head");
     context.after(() => held.letGo());
-    const unknown = assert.rejects(store.users.commit({ at: start, acts: [act()] }), {
+    const unknown = assert.rejects(store.users.commit({ at: start, events: [action()] }), {
       name: "StoreError",
       code: "commit_unknown",
     });
@@ -289,7 +292,10 @@ function describePostgres(databases: TestDatabases): void {
     await query(url, `SELECT pg_terminate_backend(pid) FROM (${waits}) AS waiting`);
     await unknown;
     await held.letGo();
-    assert.equal((await store.users.commit({ at: start, acts: [act()] })).outcome, "committed");
+    assert.equal(
+      (await store.users.commit({ at: start, events: [action()] })).outcome,
+      "committed",
+    );
     assert.equal(await assertChain(store.users), 2);
   });
 

@@ -212,7 +212,7 @@ describe("a program that writes the database without the keys", () => {
     const body = JSON.stringify({
       at: earlier.clock,
       actor: { kind: "server" },
-      act: "viewed",
+      action: "viewed",
       result: "done",
     });
     const next = createHash("sha256")

@@ -7,7 +7,7 @@ import {
   type HttpLimits,
   type HttpServer,
 } from "../../src/http/server.ts";
-import type { WireAnswer } from "../../src/wire/answers/answer.ts";
+import type { WireResponse } from "../../src/wire/answers/answer.ts";
 import type { Endpoint, OpenRequest } from "../../src/wire/endpoint.ts";
 import { Lifted, type Tree } from "../../src/wire/decode/tree.ts";
 import type { MerchantId } from "../../src/kernel/ids.ts";
@@ -55,12 +55,12 @@ export async function startTrivialServer(
   let now = 0;
 
   const answering =
-    (path: string, answer: (request: OpenRequest) => Promise<WireAnswer>) =>
-    async (request: OpenRequest): Promise<WireAnswer> => {
+    (path: string, answer: (request: OpenRequest) => Promise<WireResponse>) =>
+    async (request: OpenRequest): Promise<WireResponse> => {
       calls.push({ path, request });
       return answer(request);
     };
-  const names = async ({ params }: OpenRequest): Promise<WireAnswer> => ({
+  const names = async ({ params }: OpenRequest): Promise<WireResponse> => ({
     status: 200,
     body: JSON.stringify({ fields: shapeOf(params), status: "SUCCESS" }),
   });

@@ -19,7 +19,7 @@ import {
   rowOf,
 } from "../faults/fault-kinds.ts";
 import { isInterfacePath } from "../routes.ts";
-import type { WireAnswer } from "../../wire/answers/answer.ts";
+import type { WireResponse } from "../../wire/answers/answer.ts";
 import type { Endpoint, KeyedEndpoint } from "../../wire/endpoint.ts";
 import { lengthOf } from "../../wire/requests/fields.ts";
 import { refusalAnswer } from "../../wire/answers/refusal-answer.ts";
@@ -189,7 +189,7 @@ export function faultsEndpoint(
 function listing(
   faults: readonly WaitingFault[],
   more: Readonly<Record<string, unknown>>,
-): WireAnswer {
+): WireResponse {
   return {
     status: 200,
     body: JSON.stringify({ ...more, faults: faults.map(shown), status: "SUCCESS" }),

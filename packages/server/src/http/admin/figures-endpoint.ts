@@ -12,7 +12,7 @@ import {
   periods,
   type Tally,
 } from "../../operations/count-payments.ts";
-import type { WireAnswer } from "../../wire/answers/answer.ts";
+import type { WireResponse } from "../../wire/answers/answer.ts";
 import { type CardLikeNames, keptNames } from "../../wire/decode/card-like-names.ts";
 import type { Endpoint } from "../../wire/endpoint.ts";
 import { answering, type EndpointDeps } from "../../wire/endpoints/deps.ts";
@@ -132,7 +132,7 @@ export function figuresEndpoint({ runner, clockOf, cardLikeNames }: FiguresDeps)
   };
 }
 
-function inputOf(params: TreeObject, now: Instant): CountInput | WireAnswer {
+function inputOf(params: TreeObject, now: Instant): CountInput | WireResponse {
   const asked = fieldOf(params, "per")?.toLowerCase() ?? "hour";
   const per = periodNames.find((name) => name === asked);
   if (per === undefined) return refusalAnswer("COFRE-62", { list: periodNames.join(", ") });

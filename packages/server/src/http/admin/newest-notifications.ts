@@ -1,7 +1,7 @@
 import type { MerchantId } from "../../kernel/ids.ts";
 import { type Delivery, deliveryStates, type DeliveryState } from "../../notification/events.ts";
 import type { OutboxRow, Store } from "../../stores/store.ts";
-import type { WireAnswer } from "../../wire/answers/answer.ts";
+import type { WireResponse } from "../../wire/answers/answer.ts";
 import { fieldOf } from "../../wire/requests/fields.ts";
 import { refusalAnswer } from "../../wire/answers/refusal-answer.ts";
 import type { TreeObject } from "../../wire/decode/tree.ts";
@@ -37,7 +37,7 @@ export interface Newest {
 type Reads = Pick<Store, "notificationsOf" | "deliveriesOf" | "deliveriesBetween">;
 
 /** The input of `order=newest`, or the refusal. */
-export function newestInput(params: TreeObject): NewestInput | WireAnswer {
+export function newestInput(params: TreeObject): NewestInput | WireResponse {
   const word = fieldOf(params, "state")?.toLowerCase();
   const state = deliveryStates.find((each) => each === word);
   const limit = fieldOf(params, "limit") ?? String(defaultLimit);

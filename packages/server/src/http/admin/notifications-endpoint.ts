@@ -19,7 +19,7 @@ import {
 } from "../../notification/endpoint.ts";
 import { replay, type ReplayParts, type ReplaySelection } from "../../delivery/replay.ts";
 import type { OutboxRow } from "../../stores/store.ts";
-import type { WireAnswer } from "../../wire/answers/answer.ts";
+import type { WireResponse } from "../../wire/answers/answer.ts";
 import { mostOfOne, newestInput, newestNotifications, mostNewest } from "./newest-notifications.ts";
 import type { Endpoint, OpenEndpoint, WireRequest } from "../../wire/endpoint.ts";
 import { answeringAnswer } from "../../wire/endpoints/deps.ts";
@@ -157,7 +157,7 @@ const doc: EndpointDoc = {
  * secret: with it, receivers could be sent forged notifications.
  */
 export function notificationsEndpoint(of: (account: Account) => NotificationsDeps): Endpoint {
-  const answerTo = async ({ params, account, user }: WireRequest): Promise<WireAnswer> => {
+  const answerTo = async ({ params, account, user }: WireRequest): Promise<WireResponse> => {
     const deps = of(account);
     const asked = changes.filter((name) => params[name] !== undefined);
     if (asked.length > 0) {
@@ -209,7 +209,7 @@ async function list(
   params: TreeObject,
   account: Account,
   user: WireRequest["user"],
-): Promise<WireAnswer> {
+): Promise<WireResponse> {
   const after = numberOf(params, "after", 0);
   const hash = hashOf(params);
   if (after === undefined || (hash !== undefined && !isPaymentId(hash))) {
@@ -298,7 +298,7 @@ async function endpointChanged(
   params: TreeObject,
   { settings }: Account,
   asked: readonly (typeof changes)[number][],
-): Promise<Account | WireAnswer> {
+): Promise<Account | WireResponse> {
   const [name = "enable"] = asked;
   const id = textOf(params, name) ?? "";
   if (
@@ -362,7 +362,7 @@ async function replayed(
   deps: NotificationsDeps,
   params: TreeObject,
   account: Account,
-): Promise<WireAnswer> {
+): Promise<WireResponse> {
   const selection = selectionOf(params);
   if (selection === undefined) {
     return refusalAnswer("COFRE-48");

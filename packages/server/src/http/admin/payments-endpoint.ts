@@ -9,7 +9,7 @@ import { paymentStates } from "../../payment/payment-machine.ts";
 import type { Payment } from "../../payment/payment.ts";
 import { moneyOutcomes } from "../../payment/money-outcome.ts";
 import { brands } from "../../vault/brand.ts";
-import type { WireAnswer } from "../../wire/answers/answer.ts";
+import type { WireResponse } from "../../wire/answers/answer.ts";
 import { maskedText } from "../../wire/decode/card-like.ts";
 import type { Endpoint } from "../../wire/endpoint.ts";
 import { answering, type OperationRunner } from "../../wire/endpoints/deps.ts";
@@ -177,7 +177,7 @@ export function paymentsEndpoint(runner: OperationRunner): Endpoint {
   };
 }
 
-function inputOf(params: TreeObject): ListInput | WireAnswer {
+function inputOf(params: TreeObject): ListInput | WireResponse {
   const words = fieldOf(params, "state")
     ?.toLowerCase()
     .split(/\s*,\s*/);

@@ -8,7 +8,7 @@ import {
   shownEndpoints,
 } from "../../merchant/receiver-address.ts";
 import type { AccountDirectory } from "../../operations/account-directory.ts";
-import type { WireAnswer } from "../../wire/answers/answer.ts";
+import type { WireResponse } from "../../wire/answers/answer.ts";
 import type { Endpoint } from "../../wire/endpoint.ts";
 import { answering, type OperationRunner } from "../../wire/endpoints/deps.ts";
 import { flagOf } from "../../wire/requests/fields.ts";
@@ -126,7 +126,7 @@ export function leadTo({ routes }: AccountSettings, connectorNames: readonly str
   );
 }
 
-export function unknownConnector(connectorNames: readonly string[]): WireAnswer {
+export function unknownConnector(connectorNames: readonly string[]): WireResponse {
   return refusalAnswer("COFRE-31", {
     problems: `routes names a connector that is none of these: ${connectorNames.join(", ")}.`,
   });

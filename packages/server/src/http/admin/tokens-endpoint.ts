@@ -5,7 +5,7 @@ import { type CardsInput, listCards, maxCardsExamined } from "../../operations/l
 import type { ListedCard } from "../../stores/store.ts";
 import { brands } from "../../vault/brand.ts";
 import { tokenExpiresAt } from "../../vault/token.ts";
-import type { WireAnswer } from "../../wire/answers/answer.ts";
+import type { WireResponse } from "../../wire/answers/answer.ts";
 import { maskedText } from "../../wire/decode/card-like.ts";
 import type { Endpoint } from "../../wire/endpoint.ts";
 import { answering, type OperationRunner } from "../../wire/endpoints/deps.ts";
@@ -117,7 +117,7 @@ export function tokensEndpoint(runner: OperationRunner): Endpoint {
   };
 }
 
-function inputOf(params: TreeObject): CardsInput | WireAnswer {
+function inputOf(params: TreeObject): CardsInput | WireResponse {
   const brandAsked = fieldOf(params, "brand")?.toLowerCase();
   const brand = brands.find((each) => each === brandAsked);
   if (brandAsked !== undefined && brand === undefined)

@@ -11,7 +11,7 @@ import { newKey } from "../../operations/sandbox-account.ts";
 import type { World, WorldPlan } from "../../sandbox/world.ts";
 import { WorldRefused, type Worlds } from "../../sandbox/worlds.ts";
 import { containsTestNumber } from "../../vault/test-numbers.ts";
-import type { WireAnswer } from "../../wire/answers/answer.ts";
+import type { WireResponse } from "../../wire/answers/answer.ts";
 import type { Endpoint, OpenRequest, WireRequest } from "../../wire/endpoint.ts";
 import { readErrors, wireErrorOf } from "../../wire/answers/errors.ts";
 import { refusalAnswer } from "../../wire/answers/refusal-answer.ts";
@@ -306,7 +306,7 @@ async function answered<T>(reading: Promise<T>): Promise<T> {
 
 const foreign = refusalAnswer("COFRE-150");
 
-async function create(deps: WorldsDeps, params: TreeObject, user: User): Promise<WireAnswer> {
+async function create(deps: WorldsDeps, params: TreeObject, user: User): Promise<WireResponse> {
   const read = readPlan(deps, params);
   if ("status" in read) return read;
   const { plan } = read;
@@ -330,7 +330,7 @@ async function create(deps: WorldsDeps, params: TreeObject, user: User): Promise
 
 const keyTaken = refusalAnswer("COFRE-71");
 
-const refused: Readonly<Record<WorldRefused["reason"], WireAnswer>> = {
+const refused: Readonly<Record<WorldRefused["reason"], WireResponse>> = {
   key_taken: keyTaken,
   full: refusalAnswer("COFRE-72"),
 };
@@ -338,7 +338,7 @@ const refused: Readonly<Record<WorldRefused["reason"], WireAnswer>> = {
 function readPlan(
   { clock, random, connectorNames, checkAddress }: WorldsDeps,
   params: TreeObject,
-): { readonly plan: WorldPlan } | WireAnswer {
+): { readonly plan: WorldPlan } | WireResponse {
   const unknown = Object.keys(params).find(
     (name) => !creating.includes(name) && !keys.includes(name),
   );
@@ -393,7 +393,7 @@ function readTime(
   clock: Clock,
   params: TreeObject,
   seed: string | undefined,
-): WorldPlan["time"] | WireAnswer {
+): WorldPlan["time"] | WireResponse {
   const at = textOf(params, "clock");
   const now =
     at === undefined
@@ -444,7 +444,7 @@ const timeForm = "a time in UTC of the years 1970 to 9899, such as 2026-01-31 12
 const spanForm =
   "a span such as 10s, 30min, 36h, 4d or 14months that ends by the year 9899, or next";
 
-function invalid(name: string, form: string): WireAnswer {
+function invalid(name: string, form: string): WireResponse {
   return refusalAnswer("COFRE-73", { name, form });
 }
 
@@ -455,7 +455,7 @@ async function changeWorld(
   params: TreeObject,
   { id }: Account,
   user: User,
-): Promise<WireAnswer> {
+): Promise<WireResponse> {
   const world = worlds.of(id);
   const asked = params["action"];
   if (asked === undefined)
@@ -484,7 +484,7 @@ async function changeWorld(
   return answer({ world: shown(world, user) });
 }
 
-async function clock(deps: WorldsDeps, params: TreeObject, { id }: Account): Promise<WireAnswer> {
+async function clock(deps: WorldsDeps, params: TreeObject, { id }: Account): Promise<WireResponse> {
   const { worlds } = deps;
   const world = worlds.of(id);
   const moves = ["set", "advance", "run"].filter((name) => params[name] !== undefined);
@@ -565,6 +565,6 @@ function shown(world: World, user: User): object {
   };
 }
 
-function answer(body: object): WireAnswer {
+function answer(body: object): WireResponse {
   return { status: 200, body: JSON.stringify({ ...body, status: "SUCCESS" }) };
 }

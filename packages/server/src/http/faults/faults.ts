@@ -4,7 +4,7 @@ import type { Account, AcquirerFault, SimulatorBehaviour } from "../../merchant/
 import { query } from "../../operations/query.ts";
 import { answers } from "../fixed-answers.ts";
 import { retryAfterSeconds } from "../headers.ts";
-import type { WireAnswer } from "../../wire/answers/answer.ts";
+import type { WireResponse } from "../../wire/answers/answer.ts";
 import type { WireRequest } from "../../wire/endpoint.ts";
 import type { OperationRunner } from "../../wire/endpoints/deps.ts";
 import { answerWithOtherStatus, refusalAnswer } from "../../wire/answers/refusal-answer.ts";
@@ -21,7 +21,7 @@ interface FaultParts {
 
 /** How an answer is sent under a fault. */
 export interface Delivery {
-  readonly answer: WireAnswer;
+  readonly answer: WireResponse;
   /** Wait before anything is written, in milliseconds; for `half`, after the half. */
   readonly waitMs: number;
   /**
@@ -32,7 +32,7 @@ export interface Delivery {
 }
 
 type Waits = NonNullable<SimulatorBehaviour["waits"]>;
-type Handle = (request: WireRequest) => Promise<WireAnswer>;
+type Handle = (request: WireRequest) => Promise<WireResponse>;
 
 /**
  * Carries out faults for the server: which fault a request meets, what is done with the request,
@@ -88,7 +88,7 @@ export class Faults {
    * The refusal of a request whose wait was ended early; undefined: the request is to be carried
    * out.
    */
-  async #waitUndone(ms: number, merchantId: MerchantId): Promise<WireAnswer | undefined> {
+  async #waitUndone(ms: number, merchantId: MerchantId): Promise<WireResponse | undefined> {
     if (await this.pause(ms, { of: merchantId })) return undefined;
     return this.#isClosed ? answers.stopping : unavailable;
   }
@@ -157,15 +157,15 @@ export class Faults {
   }
 }
 
-type Wait = (ms: number) => Promise<WireAnswer | undefined>;
+type Wait = (ms: number) => Promise<WireResponse | undefined>;
 type Way = (fault: Fault, request: WireRequest, handle: Handle, wait: Wait) => Promise<Delivery>;
 
 const htmlPage = `<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body>\r\n<center><h1>502 Bad Gateway</h1></center>\r\n</body>\r\n</html>\r\n`;
 
-const garbage: WireAnswer = { status: 502, body: htmlPage, type: "text/html" };
+const garbage: WireResponse = { status: 502, body: htmlPage, type: "text/html" };
 const failure = answerWithOtherStatus("COFRE-14");
 const unavailable = refusalAnswer("COFRE-21");
-const throttled: WireAnswer = {
+const throttled: WireResponse = {
   ...answerWithOtherStatus("COFRE-12"),
   headers: [["Retry-After", retryAfterSeconds]],
 };
@@ -204,15 +204,15 @@ const ways: Readonly<Record<FaultKind, Way>> = {
     whole(await handle(treated(request, "lose_request"))),
 };
 
-function whole(answer: WireAnswer): Delivery {
+function whole(answer: WireResponse): Delivery {
   return { answer, waitMs: 0, form: "whole" };
 }
 
-function nothingDone(answer: WireAnswer): Way {
+function nothingDone(answer: WireResponse): Way {
   return async () => whole(answer);
 }
 
-function doneAndAnswered(answer: WireAnswer): Way {
+function doneAndAnswered(answer: WireResponse): Way {
   return async (_, request, handle) => {
     await handle(request);
     return whole(answer);

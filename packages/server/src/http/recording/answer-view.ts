@@ -1,7 +1,7 @@
 import type { TokenDigest } from "../../kernel/ids.ts";
 import { isPaymentId } from "../../payment/payment-id.ts";
 import type { AnswerFacts } from "../../sandbox/recording/recorder.ts";
-import type { WireAnswer } from "../../wire/answers/answer.ts";
+import type { WireResponse } from "../../wire/answers/answer.ts";
 import { holdsCardNumber, maskCardNumbers } from "../../wire/decode/card-like.ts";
 import { apart } from "./apart.ts";
 import { shortened } from "./parameter-view.ts";
@@ -19,7 +19,7 @@ const refundCodeMembers = /"merchant_refund_code":"((?:[^"\\]|\\.)*)"/g;
  * request: most answers are kept unchanged.
  */
 export function answerFactsOf(
-  { status, code, body, headers }: WireAnswer,
+  { status, code, body, headers }: WireResponse,
   characters: number,
   digestOf: (token: string) => TokenDigest,
 ): AnswerFacts {

@@ -2,7 +2,7 @@ import type { Clock } from "../../kernel/clock.ts";
 import type { MerchantId, TokenDigest } from "../../kernel/ids.ts";
 import type { KeyGrant } from "../../stores/change.ts";
 import { type Recorder, recordingBounds } from "../../sandbox/recording/recorder.ts";
-import type { WireAnswer } from "../../wire/answers/answer.ts";
+import type { WireResponse } from "../../wire/answers/answer.ts";
 import type { TreeObject } from "../../wire/decode/tree.ts";
 import { answerFactsOf } from "./answer-view.ts";
 import { viewOf } from "./parameter-view.ts";
@@ -24,7 +24,7 @@ export interface RequestRecorder {
    * Called before the request is carried out. The returned function is called with the answer;
    * undefined if the request is not recorded. Never throws.
    */
-  begin(request: RequestToRecord): ((answer: WireAnswer) => void) | undefined;
+  begin(request: RequestToRecord): ((answer: WireResponse) => void) | undefined;
 }
 
 export function createRequestRecorder(

@@ -11,7 +11,7 @@ describe("who sent a request", () => {
       address: "192.0.2.1",
       isSecure: false,
       session: undefined,
-      marks: [],
+      deviceCookies: [],
       csrf: undefined,
       account: undefined,
       isBackground: false,
@@ -119,7 +119,7 @@ describe("the cookies of a request", () => {
 
   test("have four marks at most, from the last one on", () => {
     const marksIn = (cookie: string): readonly string[] =>
-      callerOf(["Cookie", cookie], plain).marks;
+      callerOf(["Cookie", cookie], plain).deviceCookies;
     assert.deepEqual(marksIn("cofre_browser=a.1~b.2~c.3~d.4~e.5"), ["a.1", "b.2", "c.3", "d.4"]);
     assert.deepEqual(marksIn("cofre_session=s"), []);
   });
@@ -185,12 +185,12 @@ describe("the cookies that are set", () => {
   });
 
   test("have the newest mark first, one of each person, four in all, for 90 days", () => {
-    const marks = ["b.1", "a.1", "c.1", "d.1", "e.1"];
-    assert.deepEqual(browserCookieHeader({ isSecure: false, marks }, "a.2"), [
+    const deviceCookies = ["b.1", "a.1", "c.1", "d.1", "e.1"];
+    assert.deepEqual(browserCookieHeader({ isSecure: false, deviceCookies }, "a.2"), [
       "Set-Cookie",
       "cofre_browser=a.2~b.1~c.1~d.1; Path=/; HttpOnly; SameSite=Strict; Max-Age=7776000",
     ]);
-    assert.deepEqual(browserCookieHeader({ isSecure: true, marks: ["aa.1"] }, "a.1"), [
+    assert.deepEqual(browserCookieHeader({ isSecure: true, deviceCookies: ["aa.1"] }, "a.1"), [
       "Set-Cookie",
       "__Host-cofre_browser=a.1~aa.1; Path=/; HttpOnly; SameSite=Strict; Secure; Max-Age=7776000",
     ]);

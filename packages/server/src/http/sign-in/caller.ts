@@ -3,14 +3,14 @@ import type { Caller } from "../../wire/endpoint.ts";
 
 const sessionCookie = "cofre_session";
 const browserCookie = "cofre_browser";
-const secureMark = "__Host-";
+const securePrefix = "__Host-";
 /** Maximum number of users who share a browser. */
-const mostMarks = 4;
-const betweenMarks = "~";
+const mostDeviceCookies = 4;
+const deviceCookieSeparator = "~";
 /** A device cookie value is valid for 90 days (known-browser.ts). */
-const marksSeconds = 90 * 24 * 60 * 60;
+const deviceCookieSeconds = 90 * 24 * 60 * 60;
 
-const meant = [
+const headerNames = [
   "cookie",
   "host",
   "origin",
@@ -19,7 +19,7 @@ const meant = [
   "x-cofre-background",
   "x-cofre-csrf",
 ] as const;
-type Meant = (typeof meant)[number];
+type HeaderName = (typeof headerNames)[number];
 
 /** The properties of a socket that are read; `encrypted` is set by TLS. */
 interface CallerSocket {
@@ -37,13 +37,13 @@ export function callerOf(
   socket: CallerSocket,
   addressHeader?: string,
 ): Caller {
-  const headers = new Map<Meant, string>();
+  const headers = new Map<HeaderName, string>();
   let isClear = true;
-  let told = "";
+  let forwardedFor = "";
   for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
     const given = (rawHeaders[index] ?? "").toLowerCase();
-    if (given === addressHeader) told = rawHeaders[index + 1] ?? "";
-    const name = meant.find((each) => each === given);
+    if (given === addressHeader) forwardedFor = rawHeaders[index + 1] ?? "";
+    const name = headerNames.find((each) => each === given);
     if (name === undefined) continue;
     if (headers.has(name)) isClear = false;
     headers.set(name, rawHeaders[index + 1] ?? "");
@@ -53,14 +53,14 @@ export function callerOf(
   const isSecure = isTls || origin?.startsWith("https://") === true;
   const cookies = headers.get("cookie") ?? "";
   const [session, ...others] = valuesOf(sessionCookie, cookies, isTls);
-  const address = told.slice(told.lastIndexOf(",") + 1).trim();
+  const address = forwardedFor.slice(forwardedFor.lastIndexOf(",") + 1).trim();
   return {
     address: isAddress(address) ? address : (socket.remoteAddress ?? "unknown"),
     isSecure,
     session,
-    marks: valuesOf(browserCookie, cookies, isTls)
-      .flatMap((value) => value.split(betweenMarks))
-      .slice(0, mostMarks),
+    deviceCookies: valuesOf(browserCookie, cookies, isTls)
+      .flatMap((value) => value.split(deviceCookieSeparator))
+      .slice(0, mostDeviceCookies),
     csrf: headers.get("x-cofre-csrf"),
     account: headers.get("x-cofre-account"),
     isBackground: headers.has("x-cofre-background"),
@@ -89,7 +89,7 @@ function isOwnPage(
  * request none is used: one of them may belong to another user.
  */
 function valuesOf(name: string, cookies: string, isTls: boolean): readonly string[] {
-  for (const each of isTls ? [`${secureMark}${name}`] : [`${secureMark}${name}`, name]) {
+  for (const each of isTls ? [`${securePrefix}${name}`] : [`${securePrefix}${name}`, name]) {
     const values = cookies
       .split(";")
       .map((pair) => pair.trim())
@@ -117,16 +117,16 @@ export function withoutCookieHeader(caller: Pick<Caller, "isSecure">): Header {
 
 /** Protected like the session cookie, but kept when the browser is closed. */
 export function browserCookieHeader(
-  caller: Pick<Caller, "isSecure" | "marks">,
-  mark: string,
+  caller: Pick<Caller, "isSecure" | "deviceCookies">,
+  deviceCookie: string,
 ): Header {
-  const whose = mark.slice(0, mark.indexOf("."));
-  const others = caller.marks.filter((each) => !each.startsWith(`${whose}.`));
+  const whose = deviceCookie.slice(0, deviceCookie.indexOf("."));
+  const others = caller.deviceCookies.filter((each) => !each.startsWith(`${whose}.`));
   return cookie(
     caller,
     browserCookie,
-    [mark, ...others].slice(0, mostMarks).join(betweenMarks),
-    marksSeconds,
+    [deviceCookie, ...others].slice(0, mostDeviceCookies).join(deviceCookieSeparator),
+    deviceCookieSeconds,
   );
 }
 
@@ -139,6 +139,6 @@ function cookie(
   const lasts = seconds === undefined ? "" : `; Max-Age=${seconds}`;
   return [
     "Set-Cookie",
-    `${isSecure ? secureMark : ""}${name}=${value}; Path=/; HttpOnly; SameSite=Strict${isSecure ? "; Secure" : ""}${lasts}`,
+    `${isSecure ? securePrefix : ""}${name}=${value}; Path=/; HttpOnly; SameSite=Strict${isSecure ? "; Secure" : ""}${lasts}`,
   ];
 }

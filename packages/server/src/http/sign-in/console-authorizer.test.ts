@@ -8,12 +8,12 @@ import type { MerchantId } from "../../kernel/ids.ts";
 import { minute, second } from "../../kernel/instant.ts";
 import { ServiceError } from "../../payment/service-error.ts";
 import type { LogEvent } from "../../logging/log-event.ts";
-import type { Act } from "../../user/audit.ts";
+import type { AuditEvent } from "../../user/audit.ts";
 import type { Role } from "../../user/user.ts";
-import { errorAnswer, type WireAnswer } from "../../wire/answers/answer.ts";
+import { errorAnswer, type WireResponse } from "../../wire/answers/answer.ts";
 import { readErrors, wireErrorOf } from "../../wire/answers/errors.ts";
 import {
-  type Admitted,
+  type Authorized,
   fromOwnPage,
   ConsoleAuthorizer,
   type ConsoleAuthorizerParts,
@@ -26,7 +26,7 @@ const other = "1a1b1c1d" as MerchantId;
 const hash = "0".repeat(48);
 const refund = { method: "POST", params: { hash, amount: "1.50" } } as const;
 const nothing = { method: "GET", params: {} } as const;
-const done: WireAnswer = { status: 200, body: "{}" };
+const done: WireResponse = { status: 200, body: "{}" };
 
 /**
  * A gate with stored users and a signed-in operator; `fail` makes audit writes fail from then on.
@@ -38,9 +38,9 @@ async function openGate({ role = "operator" }: { readonly role?: Role } = {}) {
   const log: LogEvent[] = [];
   let failure: Error | undefined;
   let recorded = 0;
-  const record = (act: Act): Promise<number> => {
+  const record = (action: AuditEvent): Promise<number> => {
     recorded += 1;
-    return failure === undefined ? users.record(act) : Promise.reject(failure);
+    return failure === undefined ? users.record(action) : Promise.reject(failure);
   };
   const accounts = new Map([first, other].map((id) => [id as string, newAccount(id)]));
   const parts: ConsoleAuthorizerParts = {
@@ -53,7 +53,7 @@ async function openGate({ role = "operator" }: { readonly role?: Role } = {}) {
     address: "198.51.100.7",
     isSecure: false,
     session,
-    marks: [],
+    deviceCookies: [],
     csrf: signedIn.csrf,
     account: undefined,
     isBackground: false,
@@ -72,8 +72,8 @@ async function openGate({ role = "operator" }: { readonly role?: Role } = {}) {
     /** New audit entries: action, target, result, the entry that they end, and detail. */
     written: async () => {
       const entries = (await users.audit(undefined, 1_000)).toReversed().slice(since);
-      return entries.map(({ act, target, result, of, detail }) => [
-        act,
+      return entries.map(({ action, target, result, of, detail }) => [
+        action,
         target,
         result,
         of,
@@ -85,7 +85,7 @@ async function openGate({ role = "operator" }: { readonly role?: Role } = {}) {
   };
 }
 
-function admittedBy(admitted: Admitted | undefined): Admitted {
+function admittedBy(admitted: Authorized | undefined): Authorized {
   assert.ok(admitted !== undefined);
   return admitted;
 }
@@ -203,7 +203,7 @@ describe("what a person does", () => {
     const { authorizer, caller, written, since } = await openGate();
     const made = "f".repeat(48);
     const rows: readonly (readonly [
-      answer: WireAnswer,
+      answer: WireResponse,
       result: string,
       target: string,
       detail: string,
@@ -345,7 +345,7 @@ describe("what a program does with a key", () => {
     assert.ok(end !== undefined);
     assert.deepEqual(await end(done), done);
     assert.deepEqual(
-      (await written()).map(([act, , result]) => [act, result]),
+      (await written()).map(([action, , result]) => [action, result]),
       [
         ["settings_changed", "asked"],
         ["settings_changed", "done"],

@@ -6,16 +6,16 @@ import { ServiceError } from "../../payment/service-error.ts";
 import { errorFacts } from "../../logging/error-facts.ts";
 import type { Log } from "../../logging/log-event.ts";
 import type { Account } from "../../merchant/account.ts";
-import type { Act, Actor } from "../../user/audit.ts";
-import type { Users, SignedIn } from "../../sign-in/users.ts";
+import type { AuditEvent, Actor } from "../../user/audit.ts";
+import type { Users, Session } from "../../sign-in/users.ts";
 import { mayDo, type UserView } from "../../user/user.ts";
 import { paymentToldBy } from "../recording/answer-view.ts";
 import { isInterfacePath } from "../routes.ts";
-import type { WireAnswer } from "../../wire/answers/answer.ts";
+import type { WireResponse } from "../../wire/answers/answer.ts";
 import type { Caller, KeyedEndpoint, OpenRequest } from "../../wire/endpoint.ts";
 import type { ErrorCode } from "../../wire/errors/refusal.ts";
 import { invalid, userError, refusalOf } from "./user-errors.ts";
-import type { Need } from "../../wire/permission.ts";
+import type { Permission } from "../../wire/permission.ts";
 import { detailOf, targetOf } from "./audit-texts.ts";
 
 export interface ConsoleAuthorizerParts {
@@ -30,28 +30,28 @@ export interface ConsoleAuthorizerParts {
 }
 
 /** An admitted request of a signed-in user. */
-export interface Admitted {
+export interface Authorized {
   readonly account: Account;
   readonly user: UserView;
   /**
    * Records the result in the audit log, and adds the remaining session time to the answer. Never
    * rejects.
    */
-  end(answer: WireAnswer): Promise<WireAnswer>;
+  end(answer: WireResponse): Promise<WireResponse>;
 }
 
 /** Records the result of an action by key. Rejects as the authorizer does. */
-export type EndByKey = (answer: WireAnswer) => Promise<WireAnswer>;
+export type RecordResult = (answer: WireResponse) => Promise<WireResponse>;
 
 /** Repeated views of the same data by the same user are recorded once in this time. */
-const lookMs = 10 * minute;
+const viewMs = 10 * minute;
 /** The oldest entries are dropped first; the next view is then recorded again. */
-const mostLooks = 10_000;
+const mostRecentViews = 10_000;
 
 /** What the authorizer reads of an endpoint that takes a key. */
 export type AuthorizedEndpoint = Pick<KeyedEndpoint, "path" | "permission" | "ofServer">;
 
-type Asked = Pick<OpenRequest, "method" | "params">;
+type PermissionRequest = Pick<OpenRequest, "method" | "params">;
 
 /** Error codes after which the outcome is unknown. */
 const openCodes: ReadonlySet<string> = new Set<ErrorCode>(["COFRE-14", "COFRE-22", "BP-DR-119"]);
@@ -63,10 +63,10 @@ const openCodes: ReadonlySet<string> = new Set<ErrorCode>(["COFRE-14", "COFRE-22
  */
 export class ConsoleAuthorizer {
   readonly #parts: ConsoleAuthorizerParts;
-  readonly #looks = new BoundedMap<
+  readonly #recentViews = new BoundedMap<
     string,
     { readonly at: Instant; readonly written: Promise<number> }
-  >(mostLooks);
+  >(mostRecentViews);
 
   constructor(parts: ConsoleAuthorizerParts) {
     this.#parts = parts;
@@ -78,9 +78,9 @@ export class ConsoleAuthorizer {
    */
   async admit(
     endpoint: AuthorizedEndpoint,
-    request: Asked,
+    request: PermissionRequest,
     caller: Caller,
-  ): Promise<Admitted | undefined> {
+  ): Promise<Authorized | undefined> {
     if (caller.session === undefined && caller.csrf === undefined) return undefined;
     try {
       return await this.#admit(
@@ -96,19 +96,19 @@ export class ConsoleAuthorizer {
 
   async #admit(
     { path, permission, ofServer }: AuthorizedEndpoint,
-    request: Asked,
-    signedIn: SignedIn,
+    request: PermissionRequest,
+    signedIn: Session,
     caller: Caller,
-  ): Promise<Admitted> {
+  ): Promise<Authorized> {
     const { accountOf, clock } = this.#parts;
     const { user } = signedIn;
-    const need = permission(request);
+    const needed = permission(request);
     const target = targetOf(path, request.params);
     const by = { actor: actorOf(user), origin: caller.address, target };
-    if (need.kind === "act" && !mayDo(user.role, need.role)) {
-      await this.#seldom(signedIn, `refused ${need.act}`, {
+    if (needed.kind === "action" && !mayDo(user.role, needed.role)) {
+      await this.#recordOnce(signedIn, `refused ${needed.action}`, {
         ...by,
-        act: need.act,
+        action: needed.action,
         result: "refused",
         detail: `role ${user.role}`,
       });
@@ -116,13 +116,13 @@ export class ConsoleAuthorizer {
     }
     const account = await accountOf(ofServer === true ? undefined : caller.account);
     if (account === undefined) throw invalid("Header", "X-Cofre-Account");
-    const number = await this.#writeDown(need, account, signedIn, by);
+    const number = await this.#recordStart(needed, account, signedIn, by);
     return {
       account,
       user,
       end: async (answer) => {
-        if (need.kind === "act")
-          await this.#ended({ ...by, act: need.act, of: number }, account, answer);
+        if (needed.kind === "action")
+          await this.#recordEnd({ ...by, action: needed.action, of: number }, account, answer);
         return {
           ...answer,
           headers: [...(answer.headers ?? []), ...sessionHeaders(signedIn, clock)],
@@ -138,32 +138,32 @@ export class ConsoleAuthorizer {
    */
   byKey(
     { path, permission }: AuthorizedEndpoint,
-    request: Asked,
+    request: PermissionRequest,
     account: Account,
     callerOf: () => Caller,
-  ): Promise<EndByKey> | undefined {
-    const need = permission(request);
-    if (need.kind !== "act" || (need.role !== "admin" && isInterfacePath(path))) return undefined;
-    return this.#writeDownByKey(need, targetOf(path, request.params), account, callerOf().address);
+  ): Promise<RecordResult> | undefined {
+    const needed = permission(request);
+    if (needed.kind !== "action" || (needed.role !== "admin" && isInterfacePath(path))) return undefined;
+    return this.#recordStartByKey(needed, targetOf(path, request.params), account, callerOf().address);
   }
 
-  async #writeDownByKey(
-    need: Extract<Need, { kind: "act" }>,
+  async #recordStartByKey(
+    needed: Extract<Permission, { kind: "action" }>,
     target: string | undefined,
     account: Account,
     origin: string,
-  ): Promise<EndByKey> {
+  ): Promise<RecordResult> {
     const by = { actor: { kind: "key" }, origin, target } as const;
     try {
-      const of = await this.#before({
+      const of = await this.#recordOrThrow({
         ...by,
-        act: need.act,
+        action: needed.action,
         result: "asked",
         of: undefined,
-        detail: detailOf(account.id, need.detail),
+        detail: detailOf(account.id, needed.detail),
       });
       return async (answer) => {
-        await this.#ended({ ...by, act: need.act, of }, account, answer);
+        await this.#recordEnd({ ...by, action: needed.action, of }, account, answer);
         return answer;
       };
     } catch (error) {
@@ -179,23 +179,23 @@ export class ConsoleAuthorizer {
     path: string,
     caller: Caller,
     { isView = false }: { readonly isView?: boolean } = {},
-  ): Promise<SignedIn> {
+  ): Promise<Session> {
     const signedIn = await signedInBy(this.#parts.users, caller);
     const { user } = signedIn;
     const by = { actor: actorOf(user), origin: caller.address, target: path };
     if (!mayDo(user.role, "admin")) {
-      await this.#seldom(signedIn, "refused request", {
+      await this.#recordOnce(signedIn, "refused request", {
         ...by,
-        act: "request",
+        action: "request",
         result: "refused",
         detail: `role ${user.role}`,
       });
       throw userError("role");
     }
     if (isView)
-      await this.#seldom(signedIn, "viewed", {
+      await this.#recordOnce(signedIn, "viewed", {
         ...by,
-        act: "viewed",
+        action: "viewed",
         result: "done",
         detail: undefined,
       });
@@ -203,20 +203,26 @@ export class ConsoleAuthorizer {
   }
 
   /** Returns the number of the entry to which the end of an action will refer. */
-  async #writeDown(
-    need: Need,
+  async #recordStart(
+    needed: Permission,
     account: Account,
-    signedIn: SignedIn,
+    signedIn: Session,
     by: By,
   ): Promise<number | undefined> {
-    if (need.kind === "act") {
-      const detail = detailOf(account.id, need.detail);
-      return this.#before({ ...by, act: need.act, result: "asked", of: undefined, detail });
-    }
-    if (need.kind === "look") {
-      await this.#seldom(signedIn, account.id, {
+    if (needed.kind === "action") {
+      const detail = detailOf(account.id, needed.detail);
+      return this.#recordOrThrow({
         ...by,
-        act: "viewed",
+        action: needed.action,
+        result: "asked",
+        of: undefined,
+        detail,
+      });
+    }
+    if (needed.kind === "view") {
+      await this.#recordOnce(signedIn, account.id, {
+        ...by,
+        action: "viewed",
         result: "done",
         detail: detailOf(account.id),
       });
@@ -225,9 +231,9 @@ export class ConsoleAuthorizer {
   }
 
   /** It may be unknown whether the entry was written; in that case nothing else is done. */
-  async #before(act: Act): Promise<number> {
+  async #recordOrThrow(event: AuditEvent): Promise<number> {
     try {
-      return await this.#parts.users.record(act);
+      return await this.#parts.users.record(event);
     } catch (error) {
       if (!(error instanceof ServiceError))
         this.#parts.log.write({ event: "audit_failed", ...errorFacts(error) });
@@ -239,34 +245,38 @@ export class ConsoleAuthorizer {
    * Records a view once in ten minutes: the page repeats the same request every two seconds for
    * hours. Concurrent requests wait for the same entry.
    */
-  async #seldom({ user, csrf }: SignedIn, kind: string, act: Omit<Act, "of">): Promise<void> {
+  async #recordOnce(
+    { user, csrf }: Session,
+    kind: string,
+    event: Omit<AuditEvent, "of">,
+  ): Promise<void> {
     const now = this.#parts.clock.now();
-    const key = [user.id, csrf, kind, act.target].join(" ");
-    const known = this.#looks.get(key);
-    if (known !== undefined && now >= known.at && now - known.at < lookMs) {
+    const key = [user.id, csrf, kind, event.target].join(" ");
+    const known = this.#recentViews.get(key);
+    if (known !== undefined && now >= known.at && now - known.at < viewMs) {
       await known.written;
       return;
     }
-    const look = { at: now, written: this.#before({ ...act, of: undefined }) };
-    this.#looks.set(key, look);
+    const view = { at: now, written: this.#recordOrThrow({ ...event, of: undefined }) };
+    this.#recentViews.set(key, view);
     try {
-      await look.written;
+      await view.written;
     } catch (error) {
-      if (this.#looks.get(key) === look) this.#looks.delete(key);
+      if (this.#recentViews.get(key) === view) this.#recentViews.delete(key);
       throw error;
     }
   }
 
-  async #ended(
-    act: By & Pick<Act, "act" | "of">,
+  async #recordEnd(
+    event: By & Pick<AuditEvent, "action" | "of">,
     account: Account,
-    answer: WireAnswer,
+    answer: WireResponse,
   ): Promise<void> {
     const { status, code } = answer;
-    const target = paymentToldBy(answer)?.hash ?? act.target;
+    const target = paymentToldBy(answer)?.hash ?? event.target;
     try {
       await this.#parts.users.record({
-        ...act,
+        ...event,
         target,
         result: resultOf(answer),
         detail: detailOf(account.id, `status ${status}`, code),
@@ -278,12 +288,12 @@ export class ConsoleAuthorizer {
   }
 }
 
-function resultOf({ status, code }: WireAnswer): Act["result"] {
+function resultOf({ status, code }: WireResponse): AuditEvent["result"] {
   if (code === undefined) return status === 200 ? "done" : "unknown";
   return openCodes.has(code) ? "unknown" : "refused";
 }
 
-type By = Pick<Act, "actor" | "origin" | "target">;
+type By = Pick<AuditEvent, "actor" | "origin" | "target">;
 
 function actorOf({ id, name }: UserView): Actor {
   return { kind: "person", id, name };
@@ -294,7 +304,7 @@ function actorOf({ id, name }: UserView): Actor {
  * page can send with it, and must come from no other page. Throws WireError, UserError or
  * ServiceError.
  */
-export async function signedInBy(users: Pick<Users, "resume">, caller: Caller): Promise<SignedIn> {
+export async function signedInBy(users: Pick<Users, "resume">, caller: Caller): Promise<Session> {
   fromOwnPage(caller);
   if (caller.session === undefined) throw userError("not_signed_in");
   const signedIn = await users.resume(caller.session, !caller.isBackground);
@@ -320,7 +330,7 @@ function isSame(given: string, expected: string): boolean {
  * may do now.
  */
 export function sessionHeaders(
-  { user, idleUntil, endsAt }: SignedIn,
+  { user, idleUntil, endsAt }: Session,
   clock: Clock,
 ): readonly (readonly [name: string, value: string])[] {
   const leftMs = Math.min(idleUntil, endsAt) - clock.now();

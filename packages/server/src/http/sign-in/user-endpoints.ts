@@ -3,9 +3,9 @@ import type { Clock } from "../../kernel/clock.ts";
 import type { Secret } from "../../kernel/secret.ts";
 import { headText } from "../../user/audit-log.ts";
 import { shownEntry } from "../../user/audit-view.ts";
-import type { Begun, Users, SignedIn } from "../../sign-in/users.ts";
+import type { NewSession, Users, Session } from "../../sign-in/users.ts";
 import { type UserId, type UserView, type Role, roles } from "../../user/user.ts";
-import type { WireAnswer } from "../../wire/answers/answer.ts";
+import type { WireResponse } from "../../wire/answers/answer.ts";
 import type { Caller, UserEndpoint, UserRequest } from "../../wire/endpoint.ts";
 import { textOf, type TreeObject } from "../../wire/decode/tree.ts";
 import { browserCookieHeader, cookieHeader, withoutCookieHeader } from "./caller.ts";
@@ -39,7 +39,7 @@ const mostEntries = 200;
 export function userEndpoints(deps: UserDeps): readonly UserEndpoint[] {
   const row = (
     path: string,
-    handle: (deps: UserDeps, request: UserRequest) => Promise<WireAnswer>,
+    handle: (deps: UserDeps, request: UserRequest) => Promise<WireResponse>,
   ): UserEndpoint => ({
     path,
     doc: "console",
@@ -61,10 +61,10 @@ export function userEndpoints(deps: UserDeps): readonly UserEndpoint[] {
   ];
 }
 
-function session(deps: UserDeps, request: UserRequest): Promise<WireAnswer> {
+function session(deps: UserDeps, request: UserRequest): Promise<WireResponse> {
   switch (textOf(request.params, "action")) {
     case undefined:
-      return whoIsIt(deps, request);
+      return currentSession(deps, request);
     case "sign_in":
       return signIn(deps, request);
     case "sign_out":
@@ -75,7 +75,10 @@ function session(deps: UserDeps, request: UserRequest): Promise<WireAnswer> {
 }
 
 /** The only call for which the header needs no value: it returns that value to a signed-in user. */
-async function whoIsIt({ users, clock }: UserDeps, { caller }: UserRequest): Promise<WireAnswer> {
+async function currentSession(
+  { users, clock }: UserDeps,
+  { caller }: UserRequest,
+): Promise<WireResponse> {
   fromOwnPage(caller);
   if (caller.session === undefined) throw userError("not_signed_in");
   return signedInAnswer(await users.resume(caller.session, !caller.isBackground), clock);
@@ -84,18 +87,22 @@ async function whoIsIt({ users, clock }: UserDeps, { caller }: UserRequest): Pro
 async function signIn(
   { users, clock }: UserDeps,
   { params, caller }: UserRequest,
-): Promise<WireAnswer> {
+): Promise<WireResponse> {
   fromOwnPage(caller);
   const given = {
     name: textIn(params, "name"),
     password: textIn(params, "password"),
     code: textIn(params, "code"),
   };
-  const begun = await users.signIn({ ...given, origin: caller.address, marks: caller.marks });
-  return begunAnswer(users, caller, begun, clock);
+  const begun = await users.signIn({
+    ...given,
+    origin: caller.address,
+    deviceCookies: caller.deviceCookies,
+  });
+  return newSessionAnswer(users, caller, begun, clock);
 }
 
-async function signOut({ users }: UserDeps, { caller }: UserRequest): Promise<WireAnswer> {
+async function signOut({ users }: UserDeps, { caller }: UserRequest): Promise<WireResponse> {
   fromOwnPage(caller);
   // Without a session the user is signed out already, and pages of other sites cannot send this
   // request.
@@ -106,7 +113,7 @@ async function signOut({ users }: UserDeps, { caller }: UserRequest): Promise<Wi
 async function enrolment(
   { users, clock }: UserDeps,
   { params, caller }: UserRequest,
-): Promise<WireAnswer> {
+): Promise<WireResponse> {
   fromOwnPage(caller);
   const invitation = textIn(params, "invitation");
   if (params["password"] === undefined && params["code"] === undefined) {
@@ -115,13 +122,18 @@ async function enrolment(
     return answer({ name, role, secret, uri, qr_path: path, qr_size: size });
   }
   const given = { invitation, password: textIn(params, "password"), code: textIn(params, "code") };
-  return begunAnswer(users, caller, await users.enrol({ ...given, origin: caller.address }), clock);
+  return newSessionAnswer(
+    users,
+    caller,
+    await users.enrol({ ...given, origin: caller.address }),
+    clock,
+  );
 }
 
 async function password(
   { users, clock }: UserDeps,
   { params, caller }: UserRequest,
-): Promise<WireAnswer> {
+): Promise<WireResponse> {
   const signedIn = await signedInBy(users, caller);
   const given = {
     password: textIn(params, "password"),
@@ -138,7 +150,7 @@ const userPath = "/__cofre/users";
 async function userList(
   { users, authorizer, clock }: UserDeps,
   { params, caller }: UserRequest,
-): Promise<WireAnswer> {
+): Promise<WireResponse> {
   const by = await authorizer.admin(userPath, caller);
   const headers = sessionHeaders(by, clock);
   const { address: origin } = caller;
@@ -170,7 +182,7 @@ async function userList(
 async function audit(
   { users, authorizer, clock }: UserDeps,
   { params, caller }: UserRequest,
-): Promise<WireAnswer> {
+): Promise<WireResponse> {
   const headers = sessionHeaders(await authorizer.admin(auditPath, caller, { isView: true }), clock);
   if (params["verify"] !== undefined) {
     const { entries, firstBad, head } = await users.verifyAudit();
@@ -195,22 +207,22 @@ async function audit(
 }
 
 /** Every sign-in creates a new session, whatever cookie was sent; the earlier session ends. */
-async function begunAnswer(
+async function newSessionAnswer(
   users: Users,
   caller: Caller,
-  { session: begun, signedIn, mark }: Begun,
+  { session: begun, signedIn, deviceCookie }: NewSession,
   clock: Clock,
-): Promise<WireAnswer> {
+): Promise<WireResponse> {
   if (caller.session !== undefined) await users.signOut(caller.session, caller.address);
   const made = signedInAnswer(signedIn, clock);
   const cookies = [
     cookieHeader(caller, begun.reveal()),
-    browserCookieHeader(caller, mark.reveal()),
+    browserCookieHeader(caller, deviceCookie.reveal()),
   ];
   return { ...made, headers: [...(made.headers ?? []), ...cookies] };
 }
 
-function signedInAnswer(signedIn: SignedIn, clock: Clock): WireAnswer {
+function signedInAnswer(signedIn: Session, clock: Clock): WireResponse {
   return answer(
     { user: shown(signedIn.user), csrf: signedIn.csrf },
     ...sessionHeaders(signedIn, clock),
@@ -220,7 +232,7 @@ function signedInAnswer(signedIn: SignedIn, clock: Clock): WireAnswer {
 function invited(
   { user, invitation }: { readonly user: UserView; readonly invitation: Secret<string> },
   headers: ReturnType<typeof sessionHeaders>,
-): WireAnswer {
+): WireResponse {
   return answer({ user: shown(user), invitation: invitation.reveal() }, ...headers);
 }
 
@@ -273,6 +285,6 @@ function numberIn(params: TreeObject, name: string, most: number): number | unde
 function answer(
   body: object,
   ...headers: readonly (readonly [name: string, value: string])[]
-): WireAnswer {
+): WireResponse {
   return { status: 200, body: JSON.stringify({ ...body, status: "SUCCESS" }), headers };
 }

@@ -1,6 +1,6 @@
 import { ServiceError } from "../../payment/service-error.ts";
 import { UserError } from "../../sign-in/users.ts";
-import type { WireAnswer } from "../../wire/answers/answer.ts";
+import type { WireResponse } from "../../wire/answers/answer.ts";
 import { readErrors, wireErrorOf } from "../../wire/answers/errors.ts";
 import { answerOf } from "../../wire/answers/refusal-answer.ts";
 import { type ErrorCode, type PlainCode, refusal } from "../../wire/errors/refusal.ts";
@@ -39,7 +39,7 @@ export function invalid(kind: "Parameter" | "Header", name: string): WireError {
 /**
  * The answer, or the refusal in the wire's codes. Other errors are thrown for the server to log.
  */
-export async function answeringUsers(work: () => Promise<WireAnswer>): Promise<WireAnswer> {
+export async function answeringUsers(work: () => Promise<WireResponse>): Promise<WireResponse> {
   try {
     return await work();
   } catch (error) {

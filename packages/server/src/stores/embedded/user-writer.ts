@@ -86,7 +86,7 @@ export class UserWriter {
     return { outcome: "committed", number: 0 };
   }
 
-  #change({ at, acts, user, ends, begins, keepsAdmin, chain }: UserChange): UserWriteResult {
+  #change({ at, events, user, ends, begins, keepsAdmin, chain }: UserChange): UserWriteResult {
     let head = (this.#head.get() as AuditHead | undefined) ?? auditBeginning;
     if (chain !== undefined && !isSameHead(chain.after, head))
       return { outcome: "head_moved", number: 0 };
@@ -110,7 +110,7 @@ export class UserWriter {
       );
     }
     const number = head.number + 1;
-    for (const row of chain?.rows ?? chainOf(head, at, acts)) {
+    for (const row of chain?.rows ?? chainOf(head, at, events)) {
       this.#insertEntry.run(row.number, row.digest, row.body, row.mac ?? null);
       head = row;
     }

@@ -94,7 +94,7 @@ class MemoryUsers implements UserStore {
       this.#sessions.set(digest, { ...session, lastUsedAt: at });
   }
 
-  #apply({ at, acts, user, ends, begins, keepsAdmin, chain }: UserChange): UserResult {
+  #apply({ at, events, user, ends, begins, keepsAdmin, chain }: UserChange): UserResult {
     if (chain !== undefined && !isSameHead(chain.after, this.#head()))
       return { outcome: "head_moved" };
     if (keepsAdmin === true && !this.#hasAdmin(user?.next)) return { outcome: "no_admin" };
@@ -119,7 +119,7 @@ class MemoryUsers implements UserStore {
     }
     if (begins !== undefined) this.#sessions.set(begins.digest, begins);
     const number = this.#head().number + 1;
-    this.#audit.push(...(chain?.rows ?? chainOf(this.#head(), at, acts)));
+    this.#audit.push(...(chain?.rows ?? chainOf(this.#head(), at, events)));
     return { outcome: "committed", number };
   }
 

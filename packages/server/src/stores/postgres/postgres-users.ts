@@ -188,10 +188,10 @@ const useSession = "SELECT use_person_session_1($1, $2)";
 
 /**
  * The input of the function of migrations/008-people.ts: bytes as hex, the user by columns, the
- * acts as they enter the hash chain.
+ * events as they enter the hash chain.
  */
-function messageOf({ at, acts, user, ends, begins, keepsAdmin, chain }: UserChange): string {
-  const bodies = chain === undefined ? acts.map((act) => bodyOf(at, act)) : [];
+function messageOf({ at, events, user, ends, begins, keepsAdmin, chain }: UserChange): string {
+  const bodies = chain === undefined ? events.map((event) => bodyOf(at, event)) : [];
   return JSON.stringify({
     at,
     acts: bodies,

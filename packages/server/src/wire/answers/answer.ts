@@ -2,7 +2,7 @@
  * The answer of an endpoint. The body is JSON text unless `type` is set; the server adds the
  * content type and the length.
  */
-export interface WireAnswer {
+export interface WireResponse {
   /** 200 for every business error (interface 1.3). */
   readonly status: number;
   readonly body: string;
@@ -20,7 +20,7 @@ export interface WireAnswer {
 }
 
 /** The answer with one X-Cofre-Warning header per warning. */
-export function withWarnings(answer: WireAnswer, warnings: readonly string[]): WireAnswer {
+export function withWarnings(answer: WireResponse, warnings: readonly string[]): WireResponse {
   if (warnings.length === 0) return answer;
   return {
     ...answer,
@@ -32,7 +32,7 @@ export function withWarnings(answer: WireAnswer, warnings: readonly string[]): W
 }
 
 /** The error envelope of the interface. With a status other than 200 it also has `message`. */
-export function errorAnswer(code: string, message: string, httpStatus = 200): WireAnswer {
+export function errorAnswer(code: string, message: string, httpStatus = 200): WireResponse {
   return {
     status: httpStatus,
     body: httpStatus === 200 ? errorBody(code, message) : errorBodyWithMessage(code, message),

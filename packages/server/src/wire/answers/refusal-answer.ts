@@ -1,4 +1,4 @@
-import { errorAnswer, type WireAnswer } from "./answer.ts";
+import { errorAnswer, type WireResponse } from "./answer.ts";
 import { errorTable } from "../errors/error-table.ts";
 import { type ErrorCode, type Filling, type PlainCode, refusal } from "../errors/refusal.ts";
 import type { WireError } from "../decode/wire-error.ts";
@@ -24,16 +24,16 @@ export const errorSchema = new NamedSchema("Error", {
 export function refusalAnswer<Code extends ErrorCode>(
   code: Code,
   ...filling: Filling<Code>
-): WireAnswer {
+): WireResponse {
   return answerOf(refusal(code, ...filling));
 }
 
 /** The error answer with the row's other status. */
-export function answerWithOtherStatus(code: CodeWithOtherStatus): WireAnswer {
+export function answerWithOtherStatus(code: CodeWithOtherStatus): WireResponse {
   const { message, otherStatus } = errorTable[code];
   return errorAnswer(code, message, otherStatus);
 }
 
-export function answerOf({ statusCode, message, httpStatus }: WireError): WireAnswer {
+export function answerOf({ statusCode, message, httpStatus }: WireError): WireResponse {
   return errorAnswer(statusCode, message, httpStatus);
 }

@@ -1,5 +1,5 @@
 import type { MerchantId } from "../../kernel/ids.ts";
-import { errorAnswer, type WireAnswer } from "./answer.ts";
+import { errorAnswer, type WireResponse } from "./answer.ts";
 import type { SandboxDeps } from "../endpoints/deps.ts";
 import { documentedErrors } from "../errors/error-reference.ts";
 import { refusalAnswer } from "./refusal-answer.ts";
@@ -19,7 +19,7 @@ export async function simulatedError(
   asked: string | undefined,
   merchantId: MerchantId,
   sandbox: SandboxDeps | undefined,
-): Promise<WireAnswer | undefined> {
+): Promise<WireResponse | undefined> {
   if (asked === undefined || sandbox === undefined) return undefined;
   const value = asked.trim().toUpperCase();
   // Like the real error it is not final: repeated under its Idempotency-Key, the request runs.

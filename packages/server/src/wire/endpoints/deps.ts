@@ -8,7 +8,7 @@ import type { Credential } from "../../operations/account-directory.ts";
 import type { IdempotentRequests } from "../../operations/idempotent-requests.ts";
 import type { Operation } from "../../operations/operation.ts";
 import { StoreError } from "../../stores/store.ts";
-import type { WireAnswer } from "../answers/answer.ts";
+import type { WireResponse } from "../answers/answer.ts";
 import type { CardLikeNames } from "../decode/card-like-names.ts";
 import { type ErrorMappings, wireErrorOf } from "../answers/errors.ts";
 import { answerOf } from "../answers/refusal-answer.ts";
@@ -53,15 +53,18 @@ export interface OperationRunner {
  * Answers 200 with the body, or the refusal in the endpoint's codes. Any other error is an internal
  * failure, which is rethrown for the server to log.
  */
-export function answering(errors: ErrorMappings, work: () => Promise<string>): Promise<WireAnswer> {
+export function answering(
+  errors: ErrorMappings,
+  work: () => Promise<string>,
+): Promise<WireResponse> {
   return answeringAnswer(errors, async () => ({ status: 200, body: await work() }));
 }
 
 /** As `answering`, for work that returns more than a body. */
 export async function answeringAnswer(
   errors: ErrorMappings,
-  work: () => Promise<WireAnswer>,
-): Promise<WireAnswer> {
+  work: () => Promise<WireResponse>,
+): Promise<WireResponse> {
   try {
     return await work();
   } catch (error) {

@@ -8,7 +8,7 @@ import { formatTimestamp } from "../../kernel/calendar.ts";
 import type { Instant } from "../../kernel/instant.ts";
 import type { Account } from "../../merchant/account.ts";
 import type { AddressCheck } from "../../merchant/receiver-address.ts";
-import { withWarnings, type WireAnswer } from "../answers/answer.ts";
+import { withWarnings, type WireResponse } from "../answers/answer.ts";
 import { amountWarning } from "../requests/amount-warning.ts";
 import { roundingWarnings } from "../requests/amounts.ts";
 import { threeDSecureWarnings, credentialLongest } from "../requests/credential-nodes.ts";
@@ -146,7 +146,7 @@ async function readUnlessMade(
  * A token is returned once and never stored; a payment whose attempt has no answer yet is not
  * final. Neither answer is kept for replay.
  */
-function answerOf({ payment, token }: Direct, account: Account): WireAnswer {
+function answerOf({ payment, token }: Direct, account: Account): WireResponse {
   const body = paymentAnswer(payment, account, token === undefined ? {} : { token });
   return { status: 200, body, keep: token === undefined && payment.attempt === undefined };
 }

@@ -9,7 +9,7 @@ import { defaultAccountSettings } from "../../merchant/settings.ts";
 import type { DirectInput, TokenizeInput, VerifyInput } from "../../operations/direct-input.ts";
 import { IdempotentRequests } from "../../operations/idempotent-requests.ts";
 import { createMemoryStore } from "../../stores/memory/memory-store.ts";
-import type { WireAnswer } from "../answers/answer.ts";
+import type { WireResponse } from "../answers/answer.ts";
 import { CardLikeNames } from "../decode/card-like-names.ts";
 import { decodeRequest } from "../decode/decode.ts";
 import type { Endpoint, KeyedEndpoint } from "../endpoint.ts";
@@ -71,7 +71,11 @@ function depsThat(onInput: (input: unknown) => void, end: () => never): Endpoint
   };
 }
 
-function ask(endpoint: KeyedEndpoint, body: unknown, processingType?: string): Promise<WireAnswer> {
+function ask(
+  endpoint: KeyedEndpoint,
+  body: unknown,
+  processingType?: string,
+): Promise<WireResponse> {
   const { params } = decodeRequest(endpoint.path, Buffer.from(JSON.stringify(body)));
   return endpoint.handle({
     method: "POST",
@@ -237,7 +241,7 @@ describe("the header that simulates failures", () => {
   const simulate = (
     value: string,
     sandbox: EndpointDeps["sandbox"],
-  ): Promise<WireAnswer | undefined> => simulatedError(value, account.id, sandbox);
+  ): Promise<WireResponse | undefined> => simulatedError(value, account.id, sandbox);
 
   test("asks the acquirer's network to lose the next authorization's answer, and lets the request go on", async () => {
     const lost: string[] = [];

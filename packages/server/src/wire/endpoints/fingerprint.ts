@@ -1,6 +1,6 @@
 import { hexOf } from "../../kernel/ids.ts";
 import type { Account } from "../../merchant/account.ts";
-import type { WireAnswer } from "../answers/answer.ts";
+import type { WireResponse } from "../answers/answer.ts";
 import type { Endpoint } from "../endpoint.ts";
 import { textOf, type TreeObject } from "../decode/tree.ts";
 import { answerWithOtherStatus, errorSchema } from "../answers/refusal-answer.ts";
@@ -14,7 +14,7 @@ import { json, NamedSchema } from "../schema.ts";
  * nothing else.
  */
 const unauthorized = answerWithOtherStatus("BP-SA-2");
-const acknowledged: WireAnswer = { status: 200, body: "{}" };
+const acknowledged: WireResponse = { status: 200, body: "{}" };
 
 const pageKey: Field = {
   name: "publicIntegrationKey",
@@ -82,13 +82,13 @@ const errorDoc: EndpointDoc = {
  */
 export function fingerprintEndpoints({ holderOf, randomOf }: EndpointDeps): readonly Endpoint[] {
   const withKey =
-    (answer: (account: Account) => WireAnswer) =>
-    async ({ params }: { readonly params: TreeObject }): Promise<WireAnswer> => {
+    (answer: (account: Account) => WireResponse) =>
+    async ({ params }: { readonly params: TreeObject }): Promise<WireResponse> => {
       const key = textOf(params, "publicIntegrationKey");
       const holder = key === undefined ? undefined : await holderOf(key);
       return holder?.grants === "public" ? answer(holder.account) : unauthorized;
     };
-  const session = (account: Account): WireAnswer => ({
+  const session = (account: Account): WireResponse => ({
     status: 200,
     body: `{"ebanx_session_id":"${hexOf(randomOf(account).bytes(16))}","providers":[]}`,
   });

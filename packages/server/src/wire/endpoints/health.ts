@@ -1,4 +1,4 @@
-import type { WireAnswer } from "../answers/answer.ts";
+import type { WireResponse } from "../answers/answer.ts";
 import { json, NamedSchema } from "../schema.ts";
 
 /** What probes report of a server. */
@@ -27,7 +27,7 @@ export interface HealthProbe {
     /** What each HTTP status means. */
     readonly statuses: Readonly<Record<string, string>>;
   };
-  readonly answer: (health: () => ServerHealth) => WireAnswer;
+  readonly answer: (health: () => ServerHealth) => WireResponse;
 }
 
 export const healthSchema = new NamedSchema(
@@ -68,6 +68,6 @@ export const healthProbes: readonly HealthProbe[] = [
   },
 ];
 
-function answered(status: number, body: object): WireAnswer {
+function answered(status: number, body: object): WireResponse {
   return { status, body: JSON.stringify(body) };
 }

@@ -1,4 +1,4 @@
-import type { WireAnswer } from "../answers/answer.ts";
+import type { WireResponse } from "../answers/answer.ts";
 import type { Endpoint } from "../endpoint.ts";
 import { textOf } from "../decode/tree.ts";
 import type { EndpointDeps } from "./deps.ts";
@@ -7,7 +7,7 @@ import { json, NamedSchema } from "../schema.ts";
 
 const operation =
   '"resource":"merchantIntegrationProperties","operation":"isValidPublicIntegrationKey"';
-const valid: WireAnswer = {
+const valid: WireResponse = {
   status: 200,
   body: `{"status":"SUCCESS","success":true,${operation},"body":[]}`,
 };
@@ -15,7 +15,7 @@ const valid: WireAnswer = {
  * `body` has to be an object: without it the browser's page never gets a result (clients.md,
  * lib-js).
  */
-const invalid: WireAnswer = {
+const invalid: WireResponse = {
   status: 409,
   body: `{"status":"CONFLICT","success":false,${operation},"body":{"error":"Invalid public_integration_key"}}`,
 };

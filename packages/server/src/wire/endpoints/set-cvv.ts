@@ -1,7 +1,7 @@
 import { acting } from "../permission.ts";
 import type { Account } from "../../merchant/account.ts";
 import { setCvv } from "../../operations/set-cvv.ts";
-import type { WireAnswer } from "../answers/answer.ts";
+import type { WireResponse } from "../answers/answer.ts";
 import type { Endpoint } from "../endpoint.ts";
 import { refusalAnswer } from "../answers/refusal-answer.ts";
 import { readSetCvv } from "../requests/set-cvv-request.ts";
@@ -70,7 +70,7 @@ export function answerSetCvv(
   { runner }: EndpointDeps,
   account: Account,
   params: TreeObject,
-): Promise<WireAnswer> {
+): Promise<WireResponse> {
   return answering(cardErrors, async () => {
     const input = readSetCvv(params);
     try {
