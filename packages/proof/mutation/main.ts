@@ -58,11 +58,15 @@ const groups: readonly Group[] = [
   { name: "users", mutate: ["sign-in/user-service"], tests: ["sign-in/user-service"] },
   {
     name: "marks",
-    mutate: ["user/user", "sign-in/known-browser", "sign-in/totp"],
-    tests: ["sign-in/known-browser", "sign-in/totp"],
+    mutate: ["user/user", "sign-in/device-cookie", "sign-in/totp"],
+    tests: ["sign-in/device-cookie", "sign-in/totp"],
   },
   { name: "sign-in", mutate: ["sign-in/sign-in-limits"], tests: ["sign-in/sign-in-limits"] },
-  { name: "gate", mutate: ["http/sign-in/gate"], tests: ["http/sign-in/gate"] },
+  {
+    name: "authorizer",
+    mutate: ["http/sign-in/console-authorizer"],
+    tests: ["http/sign-in/console-authorizer"],
+  },
   {
     name: "caller",
     mutate: ["http/sign-in/caller", "http/sign-in/audit-texts"],
@@ -74,7 +78,7 @@ const groups: readonly Group[] = [
     tests: ["wire/key-check", "http/admin/typed-settings"],
   },
   { name: "framing", mutate: ["http/framing"], tests: ["http/framing"] },
-  { name: "foreign", mutate: ["http/foreign"], tests: ["http/foreign"] },
+  { name: "cross-site", mutate: ["http/cross-site"], tests: ["http/cross-site"] },
   { name: "change", mutate: ["stores/change-rules"], tests: ["stores/change-rules"] },
   {
     name: "idempotency",

@@ -1,4 +1,4 @@
-import { mayBeForeign } from "./foreign.ts";
+import { mayBeCrossSite } from "./cross-site.ts";
 import type { WireHeaders } from "../wire/endpoint.ts";
 import { type Charset, charsetOf } from "../wire/decode/text.ts";
 
@@ -77,8 +77,8 @@ export class RequestHeaders implements WireHeaders {
     this.repeated = repeated;
   }
 
-  isForeign(ownNames: ReadonlySet<string>): boolean {
-    return mayBeForeign(this.#raw, ownNames);
+  isCrossSite(ownNames: ReadonlySet<string>): boolean {
+    return mayBeCrossSite(this.#raw, ownNames);
   }
 }
 

@@ -13,7 +13,7 @@ import type { Caller, KeyedEndpoint, ServedEndpoint, WireRequest } from "../wire
 import { keyGiven, resolveHolder } from "../wire/key-check.ts";
 import type { Admission } from "./admission.ts";
 import type { Delivery, Faults } from "./faults/faults.ts";
-import { answers, cutAnswer, goneAnswer } from "./fixed-answers.ts";
+import { answers, connectionCut, clientGone } from "./static-responses.ts";
 import { framingError } from "./framing.ts";
 import type { RequestHeaders } from "./headers.ts";
 import type { Place } from "./places.ts";
@@ -306,7 +306,7 @@ export class RequestPipeline {
       return answer;
     }
     response.req.socket.destroy();
-    return cutAnswer;
+    return connectionCut;
   }
 
   /**
@@ -323,7 +323,7 @@ export class RequestPipeline {
 
   #failure(error: unknown, path: string, merchantId: string | undefined): WireResponse {
     if (error instanceof WireError) return answerOf(error);
-    if (error instanceof ClientGone) return goneAnswer;
+    if (error instanceof ClientGone) return clientGone;
     this.#parts.log.write({ event: "request_failed", path, ...errorFacts(error), merchantId });
     return answers.internal;
   }

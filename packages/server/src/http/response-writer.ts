@@ -1,13 +1,13 @@
 import type { ServerResponse } from "node:http";
 import type { WireResponse } from "../wire/answers/answer.ts";
 import { requestErrors } from "../wire/decode/request-errors.ts";
-import { goneAnswer } from "./fixed-answers.ts";
+import { clientGone } from "./static-responses.ts";
 import { commonHeaders, corsHeaders, jsonType, retryAfterSeconds } from "./headers.ts";
 
 /** Writes an answer. `cors`: browsers of other origins may read it. */
 export function writeAnswer(response: ServerResponse, answer: WireResponse, cors: boolean): void {
   const { body } = answer;
-  if (answer === goneAnswer) return;
+  if (answer === clientGone) return;
   const length = Buffer.byteLength(body);
   // Head and body are sent in one write, and an ASCII body needs no conversion.
   response
@@ -17,7 +17,7 @@ export function writeAnswer(response: ServerResponse, answer: WireResponse, cors
 
 /** Writes the head, which declares the whole body, and half of the body. */
 export function writeHalf(response: ServerResponse, answer: WireResponse, cors: boolean): void {
-  if (answer === goneAnswer) return;
+  if (answer === clientGone) return;
   const body = Buffer.from(answer.body);
   response
     .writeHead(answer.status, headOf(answer, body.length, cors))

@@ -3,7 +3,7 @@ import type { Socket } from "node:net";
 import { assert } from "../kernel/assert.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { MerchantId } from "../kernel/ids.ts";
-import { answers, headRefused, noContent } from "./fixed-answers.ts";
+import { answers, headNotAllowed, noContent } from "./static-responses.ts";
 import {
   framingAnswer,
   handedOver,
@@ -333,7 +333,7 @@ export class HttpServer {
         .end();
     } else if (request.method === "HEAD") {
       // An answer to HEAD has no body, so the status has to carry the refusal.
-      answer = headRefused;
+      answer = headNotAllowed;
       response.writeHead(answer.status, allowHeaders).end();
     } else {
       this.#write(response, answer, endpoint.cors);

@@ -12,7 +12,7 @@ import type { Sealing } from "../vault/sealed-secret.ts";
 import { entryOf } from "../user/audit-chain.ts";
 import { verifyAuditLog } from "../user/audit-log.ts";
 import type { AuditEvent, Actor, AuditEntry } from "../user/audit.ts";
-import { browserOfDeviceCookie, deviceCookieText, userOfDeviceCookie } from "./known-browser.ts";
+import { browserOfDeviceCookie, deviceCookieText, userOfDeviceCookie } from "./device-cookie.ts";
 import { type NewSession, type Enrolment, type Users, UserError, type Session } from "./users.ts";
 import {
   nameKeyOf,

@@ -45,7 +45,7 @@ export interface NewSession {
   /** The value of the cookie; stored only as its SHA-256. */
   readonly session: Secret<string>;
   readonly signedIn: Session;
-  /** The device cookie that the browser sends when it signs in again (known-browser.ts). */
+  /** The device cookie that the browser sends when it signs in again (device-cookie.ts). */
   readonly deviceCookie: Secret<string>;
 }
 

@@ -145,8 +145,8 @@ export interface WireHeaders {
   /** Charset of text that is not UTF-8. */
   readonly charset?: Charset | undefined;
   /**
-   * Whether a page of another site may have sent the request (http/foreign.ts). `ownNames`: names
+   * Whether a page of another site may have sent the request (http/cross-site.ts). `ownNames`: names
    * of this server, in lower case.
    */
-  isForeign(ownNames: ReadonlySet<string>): boolean;
+  isCrossSite(ownNames: ReadonlySet<string>): boolean;
 }

@@ -110,7 +110,7 @@ const noHeaders = {
   simulateInternalError: undefined,
   processingType: undefined,
   idempotencyKey: undefined,
-  isForeign: () => false,
+  isCrossSite: () => false,
 };
 const card = {
   card_number: "4111111111111111",

@@ -256,7 +256,8 @@ export function worldsEndpoints(deps: WorldsDeps): readonly Endpoint[] {
       : {
           ...all,
           key: "none",
-          handle: async (request) => ((await mayAsk(deps, request)) ? answerAll(request) : foreign),
+          handle: async (request) =>
+            (await mayAsk(deps, request)) ? answerAll(request) : crossSite,
         },
     {
       ...row,
@@ -291,7 +292,8 @@ async function mayAsk(
   { headers, params }: OpenRequest,
 ): Promise<boolean> {
   return (
-    !headers.isForeign(ownNames) || answered(opensAccount(textOf(params, "integration_key") ?? ""))
+    !headers.isCrossSite(ownNames) ||
+    answered(opensAccount(textOf(params, "integration_key") ?? ""))
   );
 }
 
@@ -304,7 +306,7 @@ async function answered<T>(reading: Promise<T>): Promise<T> {
   }
 }
 
-const foreign = refusalAnswer("COFRE-150");
+const crossSite = refusalAnswer("COFRE-150");
 
 async function create(deps: WorldsDeps, params: TreeObject, user: User): Promise<WireResponse> {
   const read = readPlan(deps, params);

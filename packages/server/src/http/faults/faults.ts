@@ -2,7 +2,7 @@ import type { MerchantId } from "../../kernel/ids.ts";
 import type { Scheduler } from "../../kernel/scheduler.ts";
 import type { Account, AcquirerFault, SimulatorBehaviour } from "../../merchant/account.ts";
 import { query } from "../../operations/query.ts";
-import { answers } from "../fixed-answers.ts";
+import { answers } from "../static-responses.ts";
 import { retryAfterSeconds } from "../headers.ts";
 import type { WireResponse } from "../../wire/answers/answer.ts";
 import type { WireRequest } from "../../wire/endpoint.ts";

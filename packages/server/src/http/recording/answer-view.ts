@@ -3,7 +3,7 @@ import { isPaymentId } from "../../payment/payment-id.ts";
 import type { AnswerFacts } from "../../sandbox/recording/recorder.ts";
 import type { WireResponse } from "../../wire/answers/answer.ts";
 import { holdsCardNumber, maskCardNumbers } from "../../wire/decode/card-like.ts";
-import { apart } from "./apart.ts";
+import { detachedCopy } from "./detached-copy.ts";
 import { shortened } from "./parameter-view.ts";
 
 /** The beginning of every paymentAnswer (payment-answer.ts); a test verifies it. */
@@ -34,7 +34,7 @@ export function answerFactsOf(
   return {
     status,
     code,
-    body: isCut ? apart(shown.slice(0, characters)) : shown,
+    body: isCut ? detachedCopy(shown.slice(0, characters)) : shown,
     isCut,
     isReplayed: headers?.some(([name]) => name === "Idempotent-Replayed") ?? false,
     tokenDigest: token === undefined || isPayment ? undefined : digestOf(token),
@@ -46,7 +46,7 @@ function shownOf(body: string): string {
   try {
     return JSON.stringify(shownIn(JSON.parse(body)));
   } catch {
-    return apart(maskCardNumbers(body));
+    return detachedCopy(maskCardNumbers(body));
   }
 }
 

@@ -2,7 +2,7 @@ import type { DeliveryAttempt } from "../../delivery/dispatcher.ts";
 import { shownAddress } from "../../merchant/receiver-address.ts";
 import type { AttemptFacts } from "../../sandbox/recording/recorder.ts";
 import { maskedText } from "../../wire/decode/card-like.ts";
-import { apart } from "./apart.ts";
+import { detachedCopy } from "./detached-copy.ts";
 
 const longestUrl = 300;
 
@@ -17,7 +17,7 @@ export function attemptFactsOf({
   return {
     paymentId,
     endpoint,
-    url: apart(maskedText(shownAddress(url), longestUrl)),
+    url: detachedCopy(maskedText(shownAddress(url), longestUrl)),
     number,
     notificationType: kind,
     attempt,

@@ -9,7 +9,7 @@ import {
   oneLine,
 } from "../../wire/decode/card-like.ts";
 import { isTreeObject, Lifted, type Tree, type TreeObject } from "../../wire/decode/tree.ts";
-import { apart } from "./apart.ts";
+import { detachedCopy } from "./detached-copy.ts";
 
 /** How a value is shown. A parameter without a row is not shown, whatever its name. */
 type Showing = "text" | "name" | "address" | "token" | "hash" | "number" | "secret" | "node";
@@ -163,16 +163,16 @@ function textOf(value: Tree, how: Exclude<Showing, "node">): string | undefined 
       return shortened(value);
     case "hash":
       // In a hash, card-like digits occur by chance.
-      return isPaymentId(value) ? apart(value) : masked(value);
+      return isPaymentId(value) ? detachedCopy(value) : masked(value);
     case "name":
-      return apart(maskedText(oneLine(value), longestValue));
+      return detachedCopy(maskedText(oneLine(value), longestValue));
     default:
       return masked(value);
   }
 }
 
 function masked(text: string): string {
-  return apart(
+  return detachedCopy(
     text.length <= longestValue && !mayBeSensitive(text)
       ? text
       : withoutDigits(maskedText(oneLine(text), longestValue)),

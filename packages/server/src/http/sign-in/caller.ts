@@ -7,7 +7,7 @@ const securePrefix = "__Host-";
 /** Maximum number of users who share a browser. */
 const mostDeviceCookies = 4;
 const deviceCookieSeparator = "~";
-/** A device cookie value is valid for 90 days (known-browser.ts). */
+/** A device cookie value is valid for 90 days (device-cookie.ts). */
 const deviceCookieSeconds = 90 * 24 * 60 * 60;
 
 const headerNames = [

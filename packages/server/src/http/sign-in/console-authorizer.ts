@@ -143,8 +143,14 @@ export class ConsoleAuthorizer {
     callerOf: () => Caller,
   ): Promise<RecordResult> | undefined {
     const needed = permission(request);
-    if (needed.kind !== "action" || (needed.role !== "admin" && isInterfacePath(path))) return undefined;
-    return this.#recordStartByKey(needed, targetOf(path, request.params), account, callerOf().address);
+    if (needed.kind !== "action" || (needed.role !== "admin" && isInterfacePath(path)))
+      return undefined;
+    return this.#recordStartByKey(
+      needed,
+      targetOf(path, request.params),
+      account,
+      callerOf().address,
+    );
   }
 
   async #recordStartByKey(

@@ -9,7 +9,12 @@ import type { WireResponse } from "../../wire/answers/answer.ts";
 import type { Caller, UserEndpoint, UserRequest } from "../../wire/endpoint.ts";
 import { textOf, type TreeObject } from "../../wire/decode/tree.ts";
 import { browserCookieHeader, cookieHeader, withoutCookieHeader } from "./caller.ts";
-import { fromOwnPage, type ConsoleAuthorizer, sessionHeaders, signedInBy } from "./console-authorizer.ts";
+import {
+  fromOwnPage,
+  type ConsoleAuthorizer,
+  sessionHeaders,
+  signedInBy,
+} from "./console-authorizer.ts";
 import { answeringUsers, invalid, userError } from "./user-errors.ts";
 import { qrCode } from "./qr-code.ts";
 
@@ -183,7 +188,10 @@ async function audit(
   { users, authorizer, clock }: UserDeps,
   { params, caller }: UserRequest,
 ): Promise<WireResponse> {
-  const headers = sessionHeaders(await authorizer.admin(auditPath, caller, { isView: true }), clock);
+  const headers = sessionHeaders(
+    await authorizer.admin(auditPath, caller, { isView: true }),
+    clock,
+  );
   if (params["verify"] !== undefined) {
     const { entries, firstBad, head } = await users.verifyAudit();
     return answer(

@@ -86,7 +86,7 @@ function ask(
       simulateInternalError: undefined,
       processingType,
       idempotencyKey: undefined,
-      isForeign: () => false,
+      isCrossSite: () => false,
     },
   });
 }
@@ -222,7 +222,7 @@ test("operations that come later say so by name, to browsers too where browsers 
       simulateInternalError: undefined,
       processingType: undefined,
       idempotencyKey: undefined,
-      isForeign: () => false,
+      isCrossSite: () => false,
     },
   });
   assert.match(body, /"The operation request is not available yet"/);

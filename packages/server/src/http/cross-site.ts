@@ -16,7 +16,7 @@ const machineNames: ReadonlySet<string> = new Set([
  * `ownNames` cannot be taken over. A missing header indicates nothing: only programs other than
  * browsers omit it. `rawHeaders`: names and values alternate; `ownNames` are in lower case.
  */
-export function mayBeForeign(
+export function mayBeCrossSite(
   rawHeaders: readonly string[],
   ownNames: ReadonlySet<string>,
 ): boolean {

@@ -3,16 +3,16 @@ import { refusalAnswer } from "../wire/answers/refusal-answer.ts";
 import { requestErrors } from "../wire/decode/request-errors.ts";
 
 export const noContent: WireResponse = { status: 204, body: "" };
-export const headRefused: WireResponse = { status: 405, body: "" };
+export const headNotAllowed: WireResponse = { status: 405, body: "" };
 /**
  * Never written, because the client is gone. The status is the one that access logs use for this.
  */
-export const goneAnswer: WireResponse = { status: 499, body: "" };
+export const clientGone: WireResponse = { status: 499, body: "" };
 /**
  * Nothing or only a part was written: the connection was cut on purpose. Some proxies log this
  * status for that.
  */
-export const cutAnswer: WireResponse = { status: 444, body: "" };
+export const connectionCut: WireResponse = { status: 444, body: "" };
 export const answers = {
   unknown_operation: refusalAnswer("COFRE-9", { hint: "" }),
   not_found: refusalAnswer(requestErrors.not_found),

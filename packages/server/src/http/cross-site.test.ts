@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { mayBeForeign } from "./foreign.ts";
+import { mayBeCrossSite } from "./cross-site.ts";
 
-/* The effect at the server's own port is tested in packages/proof/attacks/foreign-pages.test.ts. */
+/* The effect at the server's own port is tested in packages/proof/attacks/cross-site-pages.test.ts. */
 
 const ownNames = new Set(["cofre.example.com"]);
 
@@ -81,10 +81,10 @@ const foreign: readonly (readonly string[])[] = [
 
 describe("a request may be another site's", () => {
   for (const head of foreign)
-    test(JSON.stringify(head), () => assert.ok(mayBeForeign(head, ownNames)));
+    test(JSON.stringify(head), () => assert.ok(mayBeCrossSite(head, ownNames)));
 });
 
 describe("a request is nobody else's", () => {
   for (const head of own)
-    test(JSON.stringify(head), () => assert.ok(!mayBeForeign(head, ownNames)));
+    test(JSON.stringify(head), () => assert.ok(!mayBeCrossSite(head, ownNames)));
 });

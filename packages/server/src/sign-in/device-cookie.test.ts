@@ -6,7 +6,7 @@ import {
   type DeviceCookie,
   deviceCookieText,
   userOfDeviceCookie,
-} from "./known-browser.ts";
+} from "./device-cookie.ts";
 import { mayDo, type UserId, roles } from "../user/user.ts";
 
 const secret = new Uint8Array(20).fill(7);

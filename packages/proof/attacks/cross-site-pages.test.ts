@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { mayBeForeign } from "../../server/src/http/foreign.ts";
+import { mayBeCrossSite } from "../../server/src/http/cross-site.ts";
 import { sendRaw } from "../../server/test/support/trivial-server.ts";
 import {
   integrationKey,
@@ -127,7 +127,7 @@ describe("a page that is not this server's", () => {
 
   test("is not one under a name that this server is given", () => {
     const head = ["Host", "Cofre.Example.com:8787"];
-    assert.ok(mayBeForeign(head, new Set()));
-    assert.ok(!mayBeForeign(head, new Set(["cofre.example.com"])));
+    assert.ok(mayBeCrossSite(head, new Set()));
+    assert.ok(!mayBeCrossSite(head, new Set(["cofre.example.com"])));
   });
 });
