@@ -205,7 +205,7 @@ export async function listView(main, _words, query, abort) {
   );
   let isReading = false;
   const more = async () => {
-    if (isReading) return;
+    if (isReading || !hasMore.value) return;
     isReading = true;
     try {
       await data.more();
