@@ -6,7 +6,7 @@ import { assert } from "./assert.ts";
  *
  * For limits with one fixed number. The limits of http/places.ts and delivery/shares.ts divide
  * slots among accounts, delivery/receiver-limit.ts adapts its number to the receiver, and
- * stores/postgres/list-places.ts and kernel/rate-limit.ts limit a share of the time.
+ * stores/postgres/list-scheduler.ts and kernel/rate-limit.ts limit a share of the time.
  */
 export class ConcurrencyLimit {
   readonly #most: number;

@@ -14,7 +14,7 @@ import type { UserStore } from "../../user/user-store.ts";
 import type { StoredCard } from "../../vault/stored-card.ts";
 import { assertChangeIsSound } from "../change-rules.ts";
 import type { Change, CommitResult, HistoryRow, KeyGrant, IdempotentRequest } from "../change.ts";
-import { ListTurns } from "./list-turns.ts";
+import { PieceQueue } from "./piece-queue.ts";
 import { aboveAllIds, pageInPieces } from "../payment-list.ts";
 import { StoreError } from "../store.ts";
 import type {
@@ -159,7 +159,7 @@ class SqliteStore implements RunningStore {
   readonly #afterClose: () => void;
   readonly #statements: Record<StatementName, StatementSync>;
   readonly #written = new WrittenPayments();
-  readonly #lists = new ListTurns();
+  readonly #lists = new PieceQueue();
   #closed: Promise<void> | undefined;
 
   constructor(reader: DatabaseSync, writer: Writer, afterClose: () => void) {
@@ -281,7 +281,7 @@ class SqliteStore implements RunningStore {
     page: ListPage,
   ): Promise<PaymentList> {
     const read = (before: string, limit: number) =>
-      this.#lists.take(() =>
+      this.#lists.run(() =>
         this.#rows<PaymentRow>("paymentsListed", merchantId, before, limit).map(listedRow),
       );
     return pageInPieces(read, rowsInPiece, filter, page);
@@ -292,7 +292,7 @@ class SqliteStore implements RunningStore {
     before: PaymentId | undefined,
     limit: number,
   ): Promise<readonly PaymentFigure[]> {
-    return this.#lists.take(() =>
+    return this.#lists.run(() =>
       this.#rows<FigureRow>("paymentFigures", merchantId, before ?? aboveAllIds, limit).map(
         figureFromRow,
       ),
@@ -304,7 +304,7 @@ class SqliteStore implements RunningStore {
     after: TokenDigest | undefined,
     limit: number,
   ): Promise<readonly ListedCard[]> {
-    return this.#lists.take(() =>
+    return this.#lists.run(() =>
       this.#rows<ListedCard>("cardsListed", merchantId, after ?? "", limit).map((row) => ({
         ...row,
       })),
@@ -360,7 +360,7 @@ class SqliteStore implements RunningStore {
     number: number,
     limit: number,
   ): Promise<readonly OutboxRow[]> {
-    return this.#lists.take(() =>
+    return this.#lists.run(() =>
       this.#rows<OutboxRow>("notificationsOf", merchantId, number, limit).map((row) => ({
         ...row,
       })),
@@ -383,7 +383,7 @@ class SqliteStore implements RunningStore {
     limit: number,
     state?: OpenDeliveryState,
   ): Promise<readonly Delivery[]> {
-    return this.#lists.take(() => {
+    return this.#lists.run(() => {
       const name =
         state === undefined
           ? "deliveriesOf"
@@ -400,7 +400,7 @@ class SqliteStore implements RunningStore {
     last: number,
     limit: number,
   ): Promise<readonly Delivery[]> {
-    return this.#lists.take(() =>
+    return this.#lists.run(() =>
       this.#rows<DeliveryRow>("deliveriesBetween", merchantId, first, last, limit).map(
         deliveryFromRow,
       ),

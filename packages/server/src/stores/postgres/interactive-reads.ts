@@ -9,7 +9,7 @@ import {
   statementTimeout,
   type Value,
 } from "./connection.ts";
-import { ListPlaces } from "./list-places.ts";
+import { ListScheduler } from "./list-scheduler.ts";
 import { sql, type StatementName } from "./sql.ts";
 
 /** The second one is for reads that would wait for a slow one. */
@@ -22,14 +22,14 @@ interface Place {
 /**
  * Reads for users: lists, figures, history, deliveries. Owns two sessions, each of which runs one
  * statement at a time with a limit of two seconds (connection.ts). Payments and jobs read on other
- * sessions, so none of their reads waits for a list. list-places.ts decides how many run, and when.
+ * sessions, so none of their reads waits for a list. list-scheduler.ts decides how many run, and when.
  */
 export class InteractiveReads {
   readonly #connect: () => Promise<Connection>;
   readonly #sessions: readonly Place[] = Array.from({ length: sessions }, () => ({
     connection: undefined,
   }));
-  readonly #places = new ListPlaces(this.#sessions, systemScheduler, systemElapsed);
+  readonly #places = new ListScheduler(this.#sessions, systemScheduler, systemElapsed);
   #isClosed = false;
 
   /** `connect` opens a session for users, in any role. */

@@ -61,9 +61,9 @@ import type {
   StoredAccountKey,
   StoreStats,
 } from "../store.ts";
-import { BatchLane } from "./batch-lane.ts";
+import { CommitQueue } from "./commit-queue.ts";
 import { Connection, StatementError, type Role, type Use, type Value } from "./connection.ts";
-import { GatheredReads } from "./gathered-reads.ts";
+import { BatchedReads } from "./batched-reads.ts";
 import { migrate, type MigrationReport } from "./migrate.ts";
 import { migrations } from "./migrations/index.ts";
 import { dropOlderIndexes } from "./older-indexes.ts";
@@ -114,18 +114,20 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     // After the first serving session, by which a move detects this start (move-target.ts): either
     // the move detects it, or this reads what the move left.
     await checkBeginning(owner, options.beginning ?? { besideKeys: false, beginAnew: false });
-    const lane = new BatchLane(writer, {
+    const commitQueue = new CommitQueue(writer, {
       async connect() {
         const connection = await connectWriter("cofre_gateway");
         store.renewReaders();
         return connection;
       },
-      connectAside: () => connectWriter("cofre_gateway"),
+      connectForLocked: () => connectWriter("cofre_gateway"),
       maxQueued: options.maxQueued ?? 4_096,
       onWriting: options.onWriting ?? (() => undefined),
     });
     const lists = new InteractiveReads(() => connect("cofre_gateway", "lists"));
-    const store = new PostgresStore(lane, lists, connect, () => connectWriter("cofre_people"));
+    const store = new PostgresStore(commitQueue, lists, connect, () =>
+      connectWriter("cofre_people"),
+    );
     return store;
   } catch (error) {
     await writer?.close();
@@ -237,7 +239,7 @@ const pieceOfPayments = 500;
 
 /**
  * Owns a session for each reader, opened on first use and again after it breaks, and the writing
- * lane.
+ * commit queue.
  */
 class PostgresStore implements RunningStore {
   readonly users: PostgresUsers;
@@ -245,21 +247,21 @@ class PostgresStore implements RunningStore {
     read: () => this.#identity(),
     raise: (raise) => this.#raiseIdentity(raise),
   };
-  readonly #lane: BatchLane;
+  readonly #commitQueue: CommitQueue;
   readonly #lists: InteractiveReads;
   readonly #connect: (role: Role) => Promise<Connection>;
   readonly #readers = new Map<Reader, Promise<Connection>>();
-  readonly #cards: GatheredReads<CardRow>;
-  readonly #payments: GatheredReads<PaymentRow>;
+  readonly #cards: BatchedReads<CardRow>;
+  readonly #payments: BatchedReads<PaymentRow>;
   #closed: Promise<void> | undefined;
 
   constructor(
-    lane: BatchLane,
+    commitQueue: CommitQueue,
     lists: InteractiveReads,
     connect: (role: Role) => Promise<Connection>,
     connectUsers: () => Promise<Connection>,
   ) {
-    this.#lane = lane;
+    this.#commitQueue = commitQueue;
     this.#lists = lists;
     this.#connect = connect;
     this.users = new PostgresUsers({
@@ -267,11 +269,11 @@ class PostgresStore implements RunningStore {
       connect: connectUsers,
       isClosed: () => this.#closed !== undefined,
     });
-    this.#cards = new GatheredReads(
+    this.#cards = new BatchedReads(
       (merchant, keys) => this.#of("cards", merchant, "cardsByToken", keys),
       (row) => row.tokenDigest,
     );
-    this.#payments = new GatheredReads(
+    this.#payments = new BatchedReads(
       (merchant, keys) => this.#of("payments", merchant, "paymentsById", keys),
       (row) => row.id,
     );
@@ -565,7 +567,7 @@ class PostgresStore implements RunningStore {
   async commit(change: Change): Promise<CommitResult> {
     if (this.#closed !== undefined) throw new StoreError("closed");
     assertChangeIsSound(change);
-    const result = commitResultOf(await this.#lane.submit(messageOf(change)));
+    const result = commitResultOf(await this.#commitQueue.submit(messageOf(change)));
     return result === "payment_code" ? this.#takenBy(change) : result;
   }
 
@@ -622,11 +624,11 @@ class PostgresStore implements RunningStore {
   }
 
   stats(): StoreStats {
-    return this.#lane.stats();
+    return this.#commitQueue.stats();
   }
 
   get isWriting(): boolean {
-    return this.#lane.isWriting;
+    return this.#commitQueue.isWriting;
   }
 
   async eraseRemains(): Promise<boolean> {
@@ -637,7 +639,7 @@ class PostgresStore implements RunningStore {
   }
 
   async tryWriting(): Promise<boolean> {
-    return this.#closed === undefined && this.#lane.tryWriting();
+    return this.#closed === undefined && this.#commitQueue.tryWriting();
   }
 
   /**
@@ -666,8 +668,8 @@ class PostgresStore implements RunningStore {
   }
 
   async #close(): Promise<void> {
-    await this.#lane.drained();
-    await this.#lane.close();
+    await this.#commitQueue.drained();
+    await this.#commitQueue.close();
     await Promise.all([this.users.close(), this.#lists.close()]);
     await Promise.all(
       [...this.#readers.values()].map((reader) =>

@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import { StillTime } from "../../../test/contract/connector-harness.ts";
-import { ListPlaces } from "./list-places.ts";
+import { ListScheduler } from "./list-scheduler.ts";
 
 function given() {
   const time = new StillTime();
   const begin = time.now();
-  const places = new ListPlaces(["first", "second"], time, () => time.now());
+  const places = new ListScheduler(["first", "second"], time, () => time.now());
   const begun: (readonly [place: string, atMs: number])[] = [];
   const read = (tookMs: number) =>
     places.run(async (place) => {

@@ -6,7 +6,7 @@ import type { Connection } from "./connection.ts";
  * Sessions beside the one that writes all other merchants' changes; opened on demand and closed
  * when no merchant is held.
  */
-const mostSessions = 8;
+const maxSessions = 8;
 /**
  * How long each waits for a lock, in milliseconds: with the change's earlier wait, four seconds.
  */
@@ -15,12 +15,12 @@ const lockMs = 3_000;
  * How long after a wait without success a merchant stays here, in milliseconds; then its next
  * change is tried together with all others again.
  */
-const restMs = 30_000;
+const returnMs = 30_000;
 
 interface Queue {
   readonly waiting: Waiting[];
-  isUnderWay: boolean;
-  cancelRest: (() => void) | undefined;
+  isWriting: boolean;
+  cancelReturn: (() => void) | undefined;
 }
 
 /**
@@ -29,25 +29,25 @@ interface Queue {
  * order; up to eight merchants are tried at once. If the wait fails, all changes of the merchant
  * that arrived meanwhile are refused: nothing of them was written.
  */
-export class HeldMerchants {
+export class LockedMerchants {
   readonly #connect: () => Promise<Connection>;
-  readonly #mostQueued: number;
+  readonly #maxQueued: number;
   readonly #onIdle: () => void;
   readonly #queues = new Map<string, Queue>();
   /** Merchants waiting to be written, in order. */
-  readonly #turns: string[] = [];
+  readonly #ready: string[] = [];
   readonly #idle: BatchWriter[] = [];
   #running = 0;
   #count = 0;
   #commits = 0;
 
   /**
-   * Changes beyond `mostQueued` are refused at once. `onIdle` is called when no change waits any
+   * Changes beyond `maxQueued` are refused at once. `onIdle` is called when no change waits any
    * more.
    */
-  constructor(connect: () => Promise<Connection>, mostQueued: number, onIdle: () => void) {
+  constructor(connect: () => Promise<Connection>, maxQueued: number, onIdle: () => void) {
     this.#connect = connect;
-    this.#mostQueued = mostQueued;
+    this.#maxQueued = maxQueued;
     this.#onIdle = onIdle;
   }
 
@@ -65,45 +65,45 @@ export class HeldMerchants {
   }
 
   add(change: Waiting): void {
-    if (this.#count >= this.#mostQueued) {
+    if (this.#count >= this.#maxQueued) {
       change.resolve("unavailable");
       return;
     }
     const { merchant } = change.message;
     const queue = this.#queues.get(merchant) ?? {
       waiting: [],
-      isUnderWay: false,
-      cancelRest: undefined,
+      isWriting: false,
+      cancelReturn: undefined,
     };
     this.#queues.set(merchant, queue);
     this.#count += 1;
-    if (queue.waiting.push(change) === 1 && !queue.isUnderWay) this.#turns.push(merchant);
-    this.#pump();
+    if (queue.waiting.push(change) === 1 && !queue.isWriting) this.#ready.push(merchant);
+    this.#writeNext();
   }
 
   /** Must be called only when no change waits. */
   async close(): Promise<void> {
-    for (const { cancelRest } of this.#queues.values()) cancelRest?.();
+    for (const { cancelReturn } of this.#queues.values()) cancelReturn?.();
     this.#queues.clear();
     await this.#closeIdle();
   }
 
-  #pump(): void {
-    while (this.#running < mostSessions) {
-      const merchant = this.#turns.shift();
+  #writeNext(): void {
+    while (this.#running < maxSessions) {
+      const merchant = this.#ready.shift();
       const queue = merchant === undefined ? undefined : this.#queues.get(merchant);
       if (merchant === undefined || queue === undefined) return;
       this.#running += 1;
-      queue.isUnderWay = true;
-      queue.cancelRest?.();
-      void this.#write(queue).then((isHeld) => {
+      queue.isWriting = true;
+      queue.cancelReturn?.();
+      void this.#write(queue).then((isLocked) => {
         this.#running -= 1;
-        queue.isUnderWay = false;
-        if (queue.waiting.length > 0) this.#turns.push(merchant);
-        else if (isHeld)
-          queue.cancelRest = systemScheduler.after(restMs, () => this.#forget(merchant));
+        queue.isWriting = false;
+        if (queue.waiting.length > 0) this.#ready.push(merchant);
+        else if (isLocked)
+          queue.cancelReturn = systemScheduler.after(returnMs, () => this.#forget(merchant));
         else this.#forget(merchant);
-        this.#pump();
+        this.#writeNext();
         if (this.#count === 0) this.#onIdle();
       });
     }
@@ -119,9 +119,9 @@ export class HeldMerchants {
     this.#idle.push(writer);
     for (const [index, change] of batch.entries())
       this.#answer(change, answers[index] ?? "unavailable");
-    const isHeld = answers.includes("blocked");
-    if (isHeld) for (const change of waiting.splice(0)) this.#answer(change, "blocked");
-    return isHeld;
+    const isLocked = answers.includes("blocked");
+    if (isLocked) for (const change of waiting.splice(0)) this.#answer(change, "blocked");
+    return isLocked;
   }
 
   #answer(change: Waiting, answer: Parameters<Waiting["resolve"]>[0] | "blocked"): void {

@@ -17,7 +17,7 @@ type Waiting<Row> = Map<string, Waiter<Row>[]>;
  * statement fails, all its reads fail with the same error. The number of waiting reads is bounded
  * by the HTTP server's limit of requests in flight.
  */
-export class GatheredReads<Row extends object> {
+export class BatchedReads<Row extends object> {
   readonly #rows: (merchant: MerchantId, keys: string) => Promise<readonly Row[]>;
   readonly #keyOf: (row: Row) => string;
   readonly #waiting = new Map<MerchantId, Waiting<Row>>();
@@ -42,9 +42,9 @@ export class GatheredReads<Row extends object> {
         this.#waiting.set(merchant, waiting);
         atEndOfTurn(() => void this.#send(merchant));
       }
-      const same = waiting.get(key);
-      if (same === undefined) waiting.set(key, [{ resolve, reject }]);
-      else same.push({ resolve, reject });
+      const others = waiting.get(key);
+      if (others === undefined) waiting.set(key, [{ resolve, reject }]);
+      else others.push({ resolve, reject });
     });
   }
 

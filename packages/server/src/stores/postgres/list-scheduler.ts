@@ -6,16 +6,16 @@ import { StoreError } from "../store.ts";
  * More waiting reads are refused as `overloaded`. A page of notifications needs about two hundred
  * reads.
  */
-const mostWaiting = 1_024;
+const maxWaiting = 1_024;
 /** After a read the next one starts after a pause of this many times the read's own duration. */
-const restFactor = 2;
+const pauseFactor = 2;
 /** Upper limit of the pause after a read. */
-const longestRestMs = 100;
+const maxPauseMs = 100;
 /**
  * If a read takes longer, for example because its rows come from the disk, another one starts
  * beside it.
  */
-const longMs = 50;
+const slowReadMs = 50;
 
 interface Waiting<Place> {
   readonly resolve: (place: Place) => void;
@@ -28,12 +28,12 @@ interface Waiting<Place> {
  * lists there are. A slow read does not delay the others as long as a place is free. The pauses are
  * why this is not a ConcurrencyLimit.
  */
-export class ListPlaces<Place> {
+export class ListScheduler<Place> {
   readonly #scheduler: Scheduler;
   readonly #elapsed: ElapsedMs;
   readonly #free: Place[];
   readonly #waiting: Waiting<Place>[] = [];
-  #mayBegin = true;
+  #mayStart = true;
   #isClosed = false;
 
   /** The first place is used unless a slow read occupies it. */
@@ -45,10 +45,10 @@ export class ListPlaces<Place> {
 
   /** Rejects with StoreError if too many reads wait, or with what `read` rejects with. */
   async run<Result>(read: (place: Place) => Promise<Result>): Promise<Result> {
-    const place = await this.#place();
-    const begun = this.#elapsed();
+    const place = await this.#acquire();
+    const startedAt = this.#elapsed();
     let isSlow = false;
-    const cancel = this.#scheduler.after(longMs, () => {
+    const cancel = this.#scheduler.after(slowReadMs, () => {
       isSlow = true;
       this.#allow();
     });
@@ -57,10 +57,10 @@ export class ListPlaces<Place> {
     } finally {
       cancel();
       this.#free.unshift(place);
-      const restMs = Math.min(longestRestMs, restFactor * (this.#elapsed() - begun));
+      const pauseMs = Math.min(maxPauseMs, pauseFactor * (this.#elapsed() - startedAt));
       // A slow read has already let the next one start.
       if (isSlow) this.#next();
-      else this.#scheduler.after(restMs, () => this.#allow());
+      else this.#scheduler.after(pauseMs, () => this.#allow());
     }
   }
 
@@ -70,9 +70,9 @@ export class ListPlaces<Place> {
     for (const { reject } of this.#waiting.splice(0)) reject(new StoreError("closed"));
   }
 
-  #place(): Promise<Place> {
+  #acquire(): Promise<Place> {
     if (this.#isClosed) return Promise.reject(new StoreError("closed"));
-    if (this.#waiting.length >= mostWaiting) return Promise.reject(new StoreError("overloaded"));
+    if (this.#waiting.length >= maxWaiting) return Promise.reject(new StoreError("overloaded"));
     return new Promise((resolve, reject) => {
       this.#waiting.push({ resolve, reject });
       this.#next();
@@ -80,15 +80,15 @@ export class ListPlaces<Place> {
   }
 
   #allow(): void {
-    this.#mayBegin = true;
+    this.#mayStart = true;
     this.#next();
   }
 
   #next(): void {
-    if (!this.#mayBegin || this.#waiting.length === 0) return;
+    if (!this.#mayStart || this.#waiting.length === 0) return;
     const place = this.#free.shift();
     if (place === undefined) return;
-    this.#mayBegin = false;
+    this.#mayStart = false;
     this.#waiting.shift()?.resolve(place);
   }
 }
