@@ -43,7 +43,7 @@ describe("controls: the comparison objects", { concurrency: true }, () => {
         file: "connectors/upstream/upstream-connector.ts",
         find: "return this.#refundCaptured(request, refundCodeOf(merchantId, original.reference, reference), amount.minor);",
         replace:
-          "return this.#giveBack(request, `${refundCodeOf(merchantId, original.reference, reference).slice(0, 30)}${request.deadline % 99999}`, amount.minor);",
+          "return this.#refundCaptured(request, `${refundCodeOf(merchantId, original.reference, reference).slice(0, 30)}${request.deadline % 99999}`, amount.minor);",
       },
       150,
       /^(?:refunded here and there|what was taken and not given back) is the same|^nothing is stuck/,

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 
 /**
- * One replacement in the source. The text that it replaces must occur exactly once, or the list is
- * out of date. Line breaks, indentation and commas before a closing bracket are ignored, so that
+ * One replacement in the source. The text that it replaces must occur exactly once, and the private
+ * members that it uses must be declared, or the list is out of date. Line breaks, indentation and commas before a closing bracket are ignored, so that
  * the formatter may change the layout.
  */
 export interface PlantedEdit {
@@ -38,10 +38,14 @@ export function sourcesWith(
       2,
       `${bug.name}: what the mistake replaces is in ${file} exactly once`,
     );
-    sources.set(
-      file,
-      source.replace(pattern, () => replace),
-    );
+    const planted = source.replace(pattern, () => replace);
+    for (const [member] of replace.matchAll(/#\w+/g))
+      assert.match(
+        planted,
+        new RegExp(String.raw`(?<![.\w])${member}\b`),
+        `${bug.name}: ${file} declares ${member}`,
+      );
+    sources.set(file, planted);
   }
   return sources;
 }
