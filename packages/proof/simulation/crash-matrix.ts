@@ -137,7 +137,7 @@ export const scenarios: readonly Scenario[] = [
     },
   },
   {
-    name: "a sale that the acquirer never onMessage of",
+    name: "a sale that the acquirer never receives",
     run: async ({ installation, shop, pay }) => {
       installation.simulator.instruct(shop.account.id, {
         next: "lose_request",

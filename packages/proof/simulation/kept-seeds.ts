@@ -9,7 +9,7 @@ export const keptSeeds: readonly { readonly seed: number; readonly met: string }
   { seed: 518, met: "an acquirer refuses to lapse a payment that waits for its review" },
   { seed: 439, met: "recovery finds that a payment in review was not voided" },
   { seed: 540, met: "an acquirer refuses to void a payment in review" },
-  { seed: 666, met: "recovery onMessage that a refund is refused" },
+  { seed: 666, met: "recovery finds that a refund is refused" },
   { seed: 316, met: "a refund that was never carried out is sent again under a new reference" },
   { seed: 612, met: "a token of the merchant's choice is taken in mid-payment" },
   { seed: 768, met: "two refunds come with one code" },

@@ -248,7 +248,7 @@ export const logEvents = {
   },
   notification_failed: {
     level: "warn",
-    doc: "A receiver did not accept a notification: it is retried, given_up, gone (it answered 410 and is switched off) or resting (paused after consecutive failures).",
+    doc: "A receiver did not accept a notification: `kind` is retry, failed (not tried again), gone (it answered 410 and is switched off) or resting (paused after consecutive failures).",
     fields: {
       kind: "text",
       merchantId: "id",
