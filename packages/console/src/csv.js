@@ -1,14 +1,20 @@
 // Tables as files that spreadsheets open.
 
 /**
- * Lines of quoted cells. A spreadsheet would take a cell that begins with one of these characters
- * for a formula, and a merchant's customer writes some of the texts: they get an apostrophe, which
- * spreadsheets do not show.
+ * Where a spreadsheet may begin a cell with a formula: at the beginning of a text, and behind what
+ * separates cells where the spreadsheet expects semicolons or tabs instead of commas. It then reads
+ * the quotes within a line as text.
+ */
+const formulas = /(^|[;,\t\r\n])(?=["' ]*[=+\-@\uff1d\uff0b\uff0d\uff20])|^(?=[\t\r\n])/g;
+
+/**
+ * Lines of quoted cells. A merchant's customer writes some of the texts: what a spreadsheet would
+ * take for a formula gets an apostrophe before it.
  * @param {readonly (readonly string[])[]} rows
  */
 export function csvOf(rows) {
   const cell = (/** @type {string} */ text) =>
-    `"${(/^[=+\-@\t\r]/.test(text) ? `'${text}` : text).replaceAll('"', '""')}"`;
+    `"${text.replaceAll(formulas, "$1'").replaceAll('"', '""')}"`;
   return rows.map((row) => `${row.map(cell).join(",")}\r\n`).join("");
 }
 
