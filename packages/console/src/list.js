@@ -15,7 +15,7 @@ import { clock, stateCounts } from "./state.js";
 import { brandOptions, moneyWords, own, stateWords } from "./words.js";
 
 /** @import { ReadonlySignal } from "@preact/signals" */
-/** @import { Listed, Page } from "./api.js" */
+/** @import { Listed, Page, Subject } from "./api.js" */
 
 const filterNames = new Set(["search", "state", "brand", "period"]);
 const pageSize = 50;
@@ -173,14 +173,17 @@ export async function listView(main, _words, query, abort) {
   const phase = signal(/** @type {Phase} */ ("loading"));
   const hasMore = signal(false);
   const trouble = signal("");
+  // Every page is read from the account for which the list was opened.
+  const subject = subjectOfTab();
   const begun = clock.value?.now;
   /** @param {Readonly<Record<string, unknown>>} page */
   const read = async (page) =>
     /** @type {Page} */ (
-      await call("/__cofre/payments", {
-        ...askedOf(filter, begun ?? (await accountTime())),
-        ...page,
-      })
+      await call(
+        "/__cofre/payments",
+        { ...askedOf(filter, begun ?? (await accountTime(subject))), ...page },
+        subject,
+      )
     );
   const data = liveData(
     {
@@ -229,10 +232,10 @@ export async function listView(main, _words, query, abort) {
   main.append(place);
   mount(place, html`<${Payments} model=${model} />`, abort);
   let turn = 0;
-  const counts = readCounts().catch(() => undefined);
+  const counts = readCounts(subject, abort).catch(() => undefined);
   // The list that the browser's Back returns to is shown at once, and then refreshed.
   const address = addressOf(filter);
-  const name = JSON.stringify([subjectOfTab(), address]);
+  const name = JSON.stringify([subject, address]);
   const earlier = isReturn() && left?.name === name ? left.read : undefined;
   left = undefined;
   abort.addEventListener("abort", () => (left = { name, address, read: data.read() }), {
@@ -254,7 +257,7 @@ export async function listView(main, _words, query, abort) {
   void keepFresh(abort, async () => {
     await data.refresh();
     turn += 1;
-    if (turn % turnsOfCounts === 0) await readCounts();
+    if (turn % turnsOfCounts === 0) await readCounts(subject, abort);
   });
 }
 
@@ -285,21 +288,34 @@ export function listAddress() {
   return left?.address ?? "#/payments";
 }
 
-async function readCounts() {
+/** Drops the last list: its account or user is not the present one. */
+export function forgetList() {
+  left = undefined;
+}
+
+/**
+ * @param {Subject} subject
+ * @param {AbortSignal} abort
+ */
+async function readCounts(subject, abort) {
   const {
     counts,
     payments_read: all,
     complete,
   } = /** @type {{ counts: Readonly<Record<string, number>>, payments_read: number, complete: boolean }} */ (
-    await call("/__cofre/payments", { count: "states" })
+    await call("/__cofre/payments", { count: "states" }, subject)
   );
-  stateCounts.value = { counts, all, isAll: complete };
+  // Another account may have been opened in the meantime.
+  if (!abort.aborted) stateCounts.value = { counts, all, isAll: complete };
 }
 
-/** The account's present time, of which a period is counted back. */
-async function accountTime() {
+/**
+ * The account's present time, of which a period is counted back.
+ * @param {Subject} subject
+ */
+async function accountTime(subject) {
   const { clock: read } = /** @type {{ clock: { now: string } }} */ (
-    await call("/__cofre/clock", {})
+    await call("/__cofre/clock", {}, subject)
   );
   return read.now;
 }
@@ -313,7 +329,8 @@ function askedOf({ search = "", state, brand, period = "" }, now) {
   const [, hours] = own(periods, period) ?? [];
   const isKnown = hours !== undefined && !Number.isNaN(timeOf(now));
   const since = !isKnown ? "" : `after:${new Date(timeOf(now) - hours * hourMs).toISOString()}`;
-  const words = [search, since].filter((each) => each !== "").join(" ");
+  // The server cuts a long search at its end.
+  const words = [since, search].filter((each) => each !== "").join(" ");
   return {
     ...(words === "" ? {} : { search: words }),
     ...(state === undefined ? {} : { state }),
@@ -441,7 +458,7 @@ function SearchBar({ filter }) {
         name="search"
         aria-label="Search by code, hash, customer, card, amount, currency or country"
         placeholder="Search, or type status:declined amount:>500 country:mx …"
-        maxlength="200"
+        maxlength="160"
         autocomplete="off"
         spellcheck=${false}
         value=${search}
@@ -752,6 +769,9 @@ export function filterOf(query) {
   return Object.fromEntries(asked.map(([name, value]) => [name, withoutNumber(value)]));
 }
 
+/** A range of amounts, without a number of as many digits on either side. */
+const amountRange = /(?<!\S)(amount:\d{1,9}(?:[.,]\d{1,2})?\.\.\d{1,9}(?:[.,]\d{1,2})?)(?!\S)/iu;
+
 /** A possible card number, with any separators between its digits, including an adjacent date. */
 const numberLike = /\p{Nd}(?:[^\p{L}\p{N}]{0,6}\p{Nd}){11,}/gu;
 
@@ -762,8 +782,13 @@ const numberLike = /\p{Nd}(?:[^\p{L}\p{N}]{0,6}\p{Nd}){11,}/gu;
  */
 export function withoutNumber(text) {
   if (/^[0-9a-f]{48}$/i.test(text)) return text;
-  return text.replaceAll(numberLike, (run) => {
-    const digits = run.match(/\p{Nd}/gu) ?? [];
-    return [...digits.slice(0, 6), "x".repeat(digits.length - 10), ...digits.slice(-4)].join("");
-  });
+  const masked = (/** @type {string} */ part) =>
+    part.replaceAll(numberLike, (run) => {
+      const digits = run.match(/\p{Nd}/gu) ?? [];
+      return [...digits.slice(0, 6), "x".repeat(digits.length - 10), ...digits.slice(-4)].join("");
+    });
+  return text
+    .split(amountRange)
+    .map((part, place) => (place % 2 === 1 ? part : masked(part)))
+    .join("");
 }

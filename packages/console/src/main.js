@@ -20,7 +20,7 @@ import { chartsView } from "./charts.js";
 import { faultsView } from "./faults.js";
 import { html } from "./html.js";
 import { showKeys, viewShown, watchKeys } from "./keys.js";
-import { listView } from "./list.js";
+import { forgetList, listView } from "./list.js";
 import { notificationsView } from "./notification-list.js";
 import { paymentView } from "./payment.js";
 import { peopleView } from "./people.js";
@@ -171,13 +171,20 @@ async function show() {
 /** Shows the open account, which may be another one than before. */
 function showAccount() {
   const account = JSON.stringify(subjectOfTab());
-  if (account !== shownAccount) accountChanged();
+  if (account !== shownAccount) forgetAccount();
   shownAccount = account;
   shell.value = { ...shell.value, world: nameOfWorld() };
 }
 
 /** The account for which the side bar was last cleared. */
 let shownAccount = "";
+
+/** Drops what was read of the account, of which the next user may not be one. */
+function forgetAccount() {
+  shownAccount = "";
+  forgetList();
+  accountChanged();
+}
 
 /**
  * A key does not show whether it is a world's: the server does.
@@ -237,6 +244,7 @@ async function letIn(why, mayBe = !wasAsked) {
   closeDialogs();
   document.title = "Cofre";
   hideLinks();
+  forgetAccount();
   shownBefore = "";
   const entered = (/** @type {Session} */ session) => {
     begin(session);

@@ -152,9 +152,22 @@ export function consoleEndpoints(
   ];
 }
 
+/** Reads on the first call, and again after a failure. */
+export function readOnce<T>(read: () => Promise<T>): () => Promise<T> {
+  let result: Promise<T> | undefined;
+  return async () => {
+    result ??= read();
+    try {
+      return await result;
+    } catch (error) {
+      result = undefined;
+      throw error;
+    }
+  };
+}
+
 /** The endpoint of a file that is read on the first request. */
 function servedOnce(path: string, read: () => Promise<WireResponse>): OpenEndpoint {
-  let answer: Promise<WireResponse> | undefined;
   return {
     path,
     doc: "page",
@@ -162,7 +175,7 @@ function servedOnce(path: string, read: () => Promise<WireResponse>): OpenEndpoi
     isPage: true,
     family: "parameters",
     cors: false,
-    handle: () => (answer ??= read()),
+    handle: readOnce(read),
   };
 }
 

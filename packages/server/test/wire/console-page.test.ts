@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { gzipSync } from "node:zlib";
 import { after, before, describe, test } from "node:test";
-import { consoleEndpoints, libraries } from "../../src/http/console-endpoint.ts";
+import { consoleEndpoints, libraries, readOnce } from "../../src/http/console-endpoint.ts";
 import { paymentStates } from "../../src/payment/payment-machine.ts";
 import { periodNames } from "../../src/http/admin/figures-endpoint.ts";
 import { timelineKinds } from "../../src/http/admin/timeline-entries.ts";
@@ -187,6 +187,17 @@ describe("the console", () => {
     }
   });
 
+  test("reads a file once, and again after a failure", async () => {
+    let reads = 0;
+    const file = readOnce(async () => {
+      reads += 1;
+      if (reads === 1) throw new Error("EMFILE");
+      return reads;
+    });
+    await assert.rejects(file(), /EMFILE/);
+    for (const _ of [1, 2]) assert.equal(await file(), 2);
+  });
+
   test("has no way to make a script, HTML or an address of somebody else's out of text", () => {
     for (const name of scripts) {
       assert.doesNotMatch(
@@ -255,6 +266,8 @@ describe("the console", () => {
     for (const other of [
       "",
       mask,
+      "amount:100000..200000",
+      "ana amount:100000.00..200000,50 visa",
       "411111******1111",
       "1111",
       "João Cão",
@@ -375,6 +388,18 @@ describe("the console", () => {
       ]),
       '"Code","says ""yes"", twice"\r\n"\'=1+1","\'@SUM(A1)"\r\n"\'-5","a=b"\r\n',
     );
+    for (const [text, cell] of [
+      ["\t=1+1", "\t'=1+1"],
+      ["\tLima", "'\tLima"],
+      ["\uff1d1+1", "'\uff1d1+1"],
+      // Where a spreadsheet expects semicolons, a quote within a line does not begin a cell.
+      ["Ana;=1+1", "Ana;'=1+1"],
+      ['Ana;"=1+1&"', 'Ana;\'""=1+1&""'],
+      ["Ana\n=1+1", "Ana\n'=1+1"],
+      ["Ana, +1", "Ana,' +1"],
+      ["Lima, Ana; a=b", "Lima, Ana; a=b"],
+    ] as const)
+      assert.equal(csvOf([[text]]), `"${cell}"\r\n`);
   });
 
   test("writes amounts with the decimals of their currency, without rounding", () => {
