@@ -1,4 +1,4 @@
-import type { Instant } from "../kernel/instant.ts";
+import { type Instant, instant } from "../kernel/instant.ts";
 import { type Branded, hexOf, type MerchantId } from "../kernel/ids.ts";
 import type { Random } from "../kernel/random.ts";
 
@@ -55,6 +55,9 @@ export function paymentIds(random: Random): PaymentIds {
     return id;
   };
 }
+
+/** The first moment whose seconds do not fit into an id. */
+export const endOfPaymentIds = instant(2 ** 32 * 1_000);
 
 /** The lowest id of payments created at this moment: ids of earlier payments are lower. */
 export function lowestPaymentId(at: Instant): PaymentId {

@@ -1,6 +1,6 @@
 import { parseInstant } from "../kernel/calendar.ts";
 import { isCurrency, scaleOf } from "../kernel/currency.ts";
-import { lowestPaymentId, type PaymentId } from "../payment/payment-id.ts";
+import { endOfPaymentIds, lowestPaymentId, type PaymentId } from "../payment/payment-id.ts";
 import { formatAmount, formatMoney, type Money, parseAmount } from "../kernel/money.ts";
 import { ownValue } from "../kernel/own.ts";
 import { countryOf } from "../payment/countries.ts";
@@ -62,7 +62,10 @@ class Page {
       return { payments: this.#payments, next: this.#last };
     this.#looked += 1;
     this.#last = row.id;
-    if (this.#passes(row)) this.#payments.push(row.payment());
+    // Built once, however many words of a search need it.
+    let whole: Payment | undefined;
+    const payment = (): Payment => (whole ??= row.payment());
+    if (this.#passes({ ...row, payment })) this.#payments.push(payment());
     return undefined;
   }
 
@@ -178,23 +181,24 @@ const operators: Readonly<Record<string, (value: string) => Test | undefined>> =
   before: (value) => idTest(value, (id, least) => id < least),
 };
 
-function idTest(
-  value: string,
-  passes: (id: PaymentId, least: PaymentId) => boolean,
-): Test | undefined {
+/** A time outside of those that ids have is before or after every payment. */
+function idTest(value: string, passes: (id: string, least: string) => boolean): Test | undefined {
   const at = parseInstant(value.toUpperCase());
-  if (at === undefined || at < 0) return undefined;
-  const least = lowestPaymentId(at);
+  if (at === undefined) return undefined;
+  const least = at < 0 ? "" : at < endOfPaymentIds ? lowestPaymentId(at) : aboveAllIds;
   return ({ row }) => passes(row.id, least);
 }
 
 /** More decimals than any currency has, so that amounts of several currencies can be compared. */
 const finestScale = 4;
 
-/** `500` or `500,00`; `>500`, `>=500`, `<500`, `<=500`; `100..500`. */
+/**
+ * `500` or `500,00`; `>500`, `>=500`, `<500`, `<=500`; `100..500`. Three digits after a point or a
+ * comma match nothing: in `1.000` it may separate thousands or decimals.
+ */
 function amountTest(value: string): Test | undefined {
   const [, sign = "", low = "", high] =
-    /^(>=?|<=?)?(\d{1,15}(?:[.,]\d+)?)(?:\.\.(\d{1,15}(?:[.,]\d+)?))?$/.exec(value) ?? [];
+    /^(>=?|<=?)?(\d{1,15}(?:[.,]\d{1,2})?)(?:\.\.(\d{1,15}(?:[.,]\d{1,2})?))?$/.exec(value) ?? [];
   const [from, to] = [low, high ?? low].map((text) =>
     parseAmount(text.replace(",", "."), finestScale),
   );

@@ -1189,6 +1189,8 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
         `currency:${amount.currency.toLowerCase()}`,
         `COUNTRY:${order.country}`,
         "status:authorizing",
+        "after:1969-12-31 before:2106-02-08",
+        "before:9999-12-31",
       ])
         assert.deepEqual(await found({ text }), ["xmas 100%_", "order-1"], text);
       assert.deepEqual(await found({ text: "brand:mastercard ana" }), ["xmas 100%_"]);
@@ -1196,6 +1198,11 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
         "amount:>99999999",
         "amount:<0",
         "amount:many",
+        "amount:>0.001",
+        "amount:>1.000",
+        "before:1969-12-31",
+        "after:2106-02-08",
+        "after:9999-12-31",
         "status:refunded",
         "status:nonsense",
         "country:zz",

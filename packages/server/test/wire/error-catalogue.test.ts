@@ -338,6 +338,7 @@ const provocations: Readonly<Record<string, () => Promise<Answer>>> = {
   "COFRE-57": () => post("/__cofre/payments", { limit: 101 }),
   "COFRE-150": () =>
     raw("/__cofre/worlds", { headers: { origin: "https://attacker.example.com" } }),
+  "COFRE-58": () => post("/__cofre/payments", { count: "brands" }),
   "COFRE-70": () => post("/__cofre/worlds", { colour: "green" }),
   "COFRE-71": () => post("/__cofre/worlds", { new_integration_key: integrationKey }),
   "COFRE-73": () => post("/__cofre/worlds", { clock: "yesterday" }),

@@ -10,7 +10,7 @@ import type { Payment } from "../../payment/payment.ts";
 import { moneyOutcomes } from "../../payment/money-outcome.ts";
 import { brands } from "../../vault/brand.ts";
 import type { WireResponse } from "../../wire/answers/answer.ts";
-import { maskedText } from "../../wire/decode/card-like.ts";
+import { cut, maskedText } from "../../wire/decode/card-like.ts";
 import type { Endpoint } from "../../wire/endpoint.ts";
 import { answering, type OperationRunner } from "../../wire/endpoints/deps.ts";
 import { fieldOf } from "../../wire/requests/fields.ts";
@@ -94,7 +94,7 @@ const doc: EndpointDoc = {
       name: "search",
       type: "text",
       longest: { characters: longestSearch },
-      note: "Words to find in the payment's code or hash, the customer's name or email address, the masked card number or its last four digits, the brand, an amount, a currency in capitals, a country or a state. All words must match. A complete hash or code finds only that payment. `status:declined`, `amount:>500`, `amount:100..500`, `currency:MXN`, `country:mx`, `brand:visa`, `reason:expired_card`, `after:2026-01-31` and `before:2026-02-01` compare that member alone; an amount is the requested one.",
+      note: "Words to find in the payment's code or hash, the customer's name or email address, the masked card number or its last four digits, the brand, an amount, a currency in capitals, a country or a state. All words must match. A complete hash or code finds only that payment. `status:declined`, `amount:>500`, `amount:100..500`, `currency:MXN`, `country:mx`, `brand:visa`, `reason:expired_card`, `after:2026-01-31` and `before:2026-02-01` compare that member alone; an amount is the requested one, times are UTC.",
     },
     {
       name: "state",
@@ -117,13 +117,13 @@ const doc: EndpointDoc = {
       name: "count",
       type: "text",
       values: ["states"],
-      note: "Instead of payments, the number of the newest 10,000 in each state, and of those refunded, partly refunded or disputed. The other fields do not apply. Any other value: COFRE-55.",
+      note: "Instead of payments, the number of the newest 10,000 in each state, and of those refunded, partly refunded or disputed. The other fields do not apply. Any other value: COFRE-58.",
     },
   ],
   answer: answerSchema,
   errors: readErrors,
   runs: [listPayments, countStates],
-  codes: ["COFRE-55", "COFRE-56", "COFRE-57"],
+  codes: ["COFRE-55", "COFRE-56", "COFRE-57", "COFRE-58"],
   example: { ...exampleKey, search: "ana.lima@example.com", limit: 10 },
 };
 
@@ -149,7 +149,7 @@ export function paymentsEndpoint(runner: OperationRunner): Endpoint {
     async handle({ params, account }) {
       const count = fieldOf(params, "count");
       if (count !== undefined) {
-        if (count !== "states") return refusalAnswer("COFRE-55", { list: "states" });
+        if (count !== "states") return refusalAnswer("COFRE-58", { list: "states" });
         return answering(readErrors, async () => {
           const { counts, examined, complete } = await runner.run(countStates, account, undefined);
           const status = "SUCCESS";
@@ -205,12 +205,26 @@ function inputOf(params: TreeObject): ListInput | WireResponse {
     filter: {
       ...(words === undefined ? {} : { states, outcomes }),
       ...(brand === undefined ? {} : { brand }),
-      ...(search === undefined ? {} : { text: maskedText(inOnePiece(search), longestSearch) }),
+      ...(search === undefined ? {} : { text: maskedSearch(search) }),
     },
     name: search,
     before,
     limit: Number(limit),
   };
+}
+
+/**
+ * A range of amounts has as many digits as a card number, and one in ten passes its check. No side
+ * alone has that many.
+ */
+const amountRange = /(?<!\S)(amount:\d{1,9}(?:[.,]\d{1,2})?\.\.\d{1,9}(?:[.,]\d{1,2})?)(?!\S)/i;
+
+function maskedSearch(search: string): string {
+  const parts = inOnePiece(search).split(amountRange);
+  const masked = parts.map((part, index) =>
+    index % 2 === 1 ? part : maskedText(part, longestSearch),
+  );
+  return cut(masked.join(""), longestSearch);
 }
 
 /** Joins the digit groups of a card number, so that its mask can be compared. */

@@ -703,6 +703,7 @@ export const errorTable = {
     choices: { most: [100] },
     condition: "/__cofre/payments",
   },
+  "COFRE-58": { message: "Parameter count must be {list}", condition: "/__cofre/payments" },
   "COFRE-70": {
     message: "The parameters of a world are {list}",
     condition: "/__cofre/worlds: an unknown parameter",
