@@ -104,7 +104,7 @@ export const settings = {
     form: "a header's name, such as X-Forwarded-For",
     fallback: undefined,
     read: readHeaderName,
-    doc: "Header with the client's address, set by the proxy in front of [the console](../console.md#logins), for the audit log and sign-in limits. Only the proxy may reach the port. By default the connection's address is used.",
+    doc: "Header with the client's address, set by the proxy in front of [the console](../console.md#logins), for the audit log and sign-in limits; its last address counts. Only the proxy may reach the port. By default the connection's address is used.",
   },
   tls: {
     variable: "COFRE_TLS",
