@@ -5,6 +5,7 @@ import { delimiter, dirname, join } from "node:path";
 import { after, before, describe, test, type TestContext } from "node:test";
 import { fileURLToPath } from "node:url";
 import { makeTarball } from "../../../tools/package.ts";
+import { libraries } from "../src/http/console-endpoint.ts";
 import { cleanEnvironment, Command, SharedCleanup, temporaryFolder } from "./command.ts";
 
 /*
@@ -113,7 +114,8 @@ describe("the package, installed into an empty folder", () => {
       await fetch(`http://127.0.0.1:${String(port)}/ws/token`, { method: "POST", body })
     ).text();
     assert.match(answer, /"masked_card_number":"411111xxxxxx1111"/);
-    for (const part of ["/", "/console/main.js", "/console/style.css"]) {
+    const files = ["/", "/console/main.js", "/console/style.css"];
+    for (const part of [...files, ...libraries.map(({ path }) => path)]) {
       assert.equal((await fetch(`http://127.0.0.1:${String(port)}${part}`)).status, 200, part);
     }
     serving.child.kill("SIGTERM");
