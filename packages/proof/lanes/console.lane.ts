@@ -409,10 +409,13 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
   });
 
   test("a key that is refused later is said, and nothing old is shown as new", async () => {
-    await made();
-    await inConsole("#/payments", async (page) => {
-      await page.getByRole("table").waitFor();
-      await page.evaluate("sessionStorage.setItem('cofre.integration_key', 'nonsense')");
+    const { body } = await testServer.postJson("/__cofre/worlds", { name: "ended", seed: "ended" });
+    const { integration_key: key } = body["world"] as { readonly integration_key: string };
+    await testServer.postJson("/ws/direct", { ...directBody("ended-1"), integration_key: key });
+    await inWindow(async (page) => {
+      await page.goto(`${testServer.url}/#key=${key}`);
+      await page.getByRole("link", { name: "ended-1", exact: true }).waitFor();
+      await testServer.postJson("/__cofre/world", { integration_key: key, action: "delete" });
       await look(page);
       await page.getByRole("status").filter({ hasText: "no longer accepts this key" }).waitFor();
       await page.getByRole("button", { name: "Remove key" }).click();
