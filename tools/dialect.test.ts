@@ -5,7 +5,14 @@ import { openApiDocument } from "../packages/server/src/api-docs/document.ts";
 import { instant } from "../packages/server/src/kernel/instant.ts";
 import { sandboxEndpoints } from "../packages/server/test/keyed-endpoints.ts";
 import { commentsOf, textsOf } from "../packages/server/test/source-scan.ts";
-import { dialectRules, findDialect, proseOf, proseOfComments, proseOfTexts } from "./dialect.ts";
+import {
+  dialectRules,
+  findDialect,
+  proseOf,
+  proseOfComments,
+  proseOfTexts,
+  translations,
+} from "./dialect.ts";
 import { pathOf } from "./generated-docs.ts";
 
 const pages = [
@@ -29,7 +36,7 @@ const sources = globSync(["{packages,tools,examples}/**/*.{ts,js}"], {
 /** Sources whose texts are shown to users: labels, messages, help, errors. */
 const withTexts = globSync(["packages/console/src/**/*.js", "packages/server/src/**/*.ts"], {
   cwd: pathOf(""),
-  exclude: ["**/*.test.ts", "**/migrations/**"],
+  exclude: ["**/*.test.ts", "**/migrations/**", ...translations],
 });
 
 /** Literals that are not shown as sentences. */

@@ -160,3 +160,9 @@ export function findDialect(text: string): string[] {
     }),
   );
 }
+
+/** Texts in other languages than English. Their comments are English. */
+export const translations = [
+  "packages/console/src/messages-es.js",
+  "packages/console/src/messages-pt-br.js",
+];

@@ -68,6 +68,7 @@ const { hash } = await world.payments.explain("order-1042");
 const browser = await startChromium();
 try {
   const page = await browser.newPage({
+    locale: "en-US",
     viewport: { width: 1_100, height: 1_120 },
     colorScheme: "light",
   });

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { globSync, readFileSync } from "node:fs";
 import { describe, test } from "node:test";
 import { commentsOf, scan, textsOf } from "../packages/server/test/source-scan.ts";
-import { proseOf, proseOfComments, proseOfTexts } from "./dialect.ts";
+import { proseOf, proseOfComments, proseOfTexts, translations } from "./dialect.ts";
 import { pathOf } from "./generated-docs.ts";
 import { findMisspellings } from "./spelling.ts";
 
@@ -19,7 +19,7 @@ const sources = globSync(["{packages,tools,bench,examples}/**/*.{ts,js}"], {
 /** Sources whose texts and names users and new maintainers read most. */
 const program = globSync(["packages/console/src/**/*.js", "packages/server/src/**/*.ts"], {
   cwd: pathOf(""),
-  exclude: ["**/*.test.ts", "**/migrations/**"],
+  exclude: ["**/*.test.ts", "**/migrations/**", ...translations],
 });
 
 /** Literals of three words or more that are neither SQL nor a pattern nor markup. */

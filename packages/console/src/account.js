@@ -1,6 +1,7 @@
 // The user's own account: the password, and signing out.
 import { call } from "./api.js";
 import { field, h, say } from "./dom.js";
+import { keepLanguage, keptLanguage, t } from "./language.js";
 import { end, keepAccount, personOfPage } from "./session.js";
 import { codeField, secretField, secretForm } from "./sign-in.js";
 
@@ -23,16 +24,16 @@ export async function accountView(main) {
     await call("/__cofre/password", given);
     password.value = "";
     next.value = "";
-    say("Password changed. Your other sessions have ended.");
+    say(t("password.changed"));
   };
   main.append(
     ...secretForm(
-      "Change password",
+      t("password.change"),
       work,
-      field("Name", name),
-      field("Current password", password),
-      field("New password, at least 12 characters", next),
-      field("Code", code),
+      field(t("facts.name"), name),
+      field(t("password.current"), password),
+      field(t("password.new"), next),
+      field(t("sign_in.code"), code),
     ),
   );
 }
@@ -42,6 +43,8 @@ export async function signOut() {
   await call("/__cofre/session", { action: "sign_out" }).catch(() => undefined);
   end();
   keepAccount(undefined);
+  const language = keptLanguage();
   sessionStorage.clear();
-  say("You are signed out.");
+  if (language !== null) keepLanguage(language);
+  say(t("signed_out"));
 }

@@ -2,6 +2,8 @@
 // each needs a confirmation.
 import { call, newName, Refusal, subjectOfTab } from "./api.js";
 import { facts, field, foreign, h, openDialog, problem, say, shown } from "./dom.js";
+import { amountText, typedAmount } from "./format.js";
+import { t } from "./language.js";
 import { amountOf, minorOf, withPoint } from "./money.js";
 import { mayDo } from "./session.js";
 
@@ -27,7 +29,7 @@ export function actions(payment, refresh) {
   if (!mayDo("operator")) return [];
   const possible = actionsFor(payment);
   if (possible.length === 0)
-    return [h("h2", {}, "Actions"), h("p", { class: "soft" }, "No actions are available.")];
+    return [h("h2", {}, t("actions.title")), h("p", { class: "soft" }, t("actions.none"))];
   const buttons = possible.map((action, place) =>
     h(
       "button",
@@ -40,7 +42,7 @@ export function actions(payment, refresh) {
       `${action.name}…`,
     ),
   );
-  return [h("h2", {}, "Actions"), h("p", { class: "actions" }, ...buttons)];
+  return [h("h2", {}, t("actions.title")), h("p", { class: "actions" }, ...buttons)];
 }
 
 /**
@@ -58,67 +60,67 @@ function actionsFor({
 }) {
   /** @type {Action} */
   const giveUp = {
-    name: "Void",
-    title: "Void this payment?",
+    name: t("void.name"),
+    title: t("void.question"),
     path: "/ws/cancel",
     fields: { hash },
-    done: "Voided.",
+    done: t("void.done"),
   };
   /** @type {(action: string) => Pick<Action, "path" | "fields">} */
   const happens = (action) => ({ path: "/__cofre/payment", fields: { hash, action } });
   if (state === "in_review") {
     const accept = {
-      name: "Accept",
-      title: "Accept this payment as the reviewer?",
+      name: t("accept.name"),
+      title: t("accept.question"),
       ...happens("accept_review"),
-      done: "Accepted.",
+      done: t("accept.done"),
     };
     const reject = {
-      name: "Reject",
-      title: "Reject this payment as the reviewer?",
+      name: t("reject.name"),
+      title: t("reject.question"),
       ...happens("reject_review"),
-      done: "Rejected.",
+      done: t("reject.done"),
     };
     return [accept, reject, giveUp];
   }
   if (state === "authorized") {
     const take = {
-      name: "Capture",
-      title: "Capture this payment?",
+      name: t("capture.name"),
+      title: t("capture.question"),
       path: "/ws/capture",
       fields: { hash },
       amount: authorized,
-      done: "Captured.",
+      done: t("capture.done"),
     };
     return [take, giveUp];
   }
   if (state !== "captured") return [];
   if (isChargedBack) {
     const won = {
-      name: "Win dispute",
-      title: "Win this dispute for the merchant?",
+      name: t("win.name"),
+      title: t("win.question"),
       ...happens("chargeback_credit"),
-      done: "Dispute won.",
+      done: t("win.done"),
     };
     return [won];
   }
   const left = minorOf(captured) - minorOf(refunded);
   if (left <= 0n) return [];
   const back = {
-    name: "Refund",
-    title: "Refund this payment?",
+    name: t("refund.name"),
+    title: t("refund.question"),
     path: "/ws/refund",
     fields: { hash, operation: "request" },
     amount: amountOf(left, captured),
-    described: "refund",
-    done: "Refund requested.",
+    described: t("refund.reason"),
+    done: t("refund.done"),
   };
   const dispute = {
-    name: "Charge back",
-    title: "Charge this payment back as the issuer?",
+    name: t("chargeback.name"),
+    title: t("chargeback.question"),
     ...happens("chargeback"),
-    described: "goods not received",
-    done: "Charged back.",
+    described: t("chargeback.reason"),
+    done: t("chargeback.done"),
   };
   return disputed ? [back] : [back, dispute];
 }
@@ -145,7 +147,7 @@ function ask(action, payment, refresh) {
     inputmode: "decimal",
     autocomplete: "off",
     required: true,
-    value: amount ?? "",
+    value: amount === undefined ? "" : typedAmount(amount),
   });
   const why = h("input", {
     name: "description",
@@ -160,7 +162,9 @@ function ask(action, payment, refresh) {
     try {
       const typed = withPoint(input.value);
       const asked =
-        amount === undefined || (typed === amount && name === "Capture") ? {} : { amount: typed };
+        amount === undefined || (typed === amount && path === "/ws/capture")
+          ? {}
+          : { amount: typed };
       const request = {
         ...fields,
         ...asked,
@@ -170,7 +174,7 @@ function ask(action, payment, refresh) {
       names.set(JSON.stringify(request), once);
       await call(path, request, { once, ...subject });
       dialog.close();
-      say(`${done} Payment ${shown(payment.merchant_payment_code)}.`);
+      say(`${done} ${t("actions.payment", { code: shown(payment.merchant_payment_code) })}`);
       await refresh();
     } catch (error) {
       trouble.replaceChildren(problem(error));
@@ -186,10 +190,13 @@ function ask(action, payment, refresh) {
     { "aria-labelledby": "question" },
     h("h2", { id: "question" }, title),
     facts([
-      ["Payment", foreign(payment.merchant_payment_code, "code")],
-      ["Customer", foreign(payment.name)],
-      ["Card", `${payment.brand} ${payment.masked_card_number}`],
-      ["Amount", `${payment.amount_ext} ${payment.currency_ext}`],
+      [t("view.payment"), foreign(payment.merchant_payment_code, "code")],
+      [t("head.customer"), foreign(payment.name)],
+      [t("head.card"), `${payment.brand} ${payment.masked_card_number}`],
+      [
+        t("head.amount"),
+        `${amountText(payment.amount_ext, payment.currency_ext)} ${shown(payment.currency_ext)}`,
+      ],
     ]),
     h(
       "form",
@@ -199,14 +206,21 @@ function ask(action, payment, refresh) {
           void send();
         },
       },
-      amount !== undefined && field(`Amount in ${payment.currency_ext}, up to ${amount}`, input),
-      described !== undefined && field("Reason", why),
+      amount !== undefined &&
+        field(
+          t("actions.amount", {
+            currency: shown(payment.currency_ext),
+            most: amountText(amount, payment.currency_ext),
+          }),
+          input,
+        ),
+      described !== undefined && field(t("head.reason"), why),
       trouble,
       h(
         "p",
         { class: "actions" },
         confirm,
-        h("button", { type: "button", class: "plain", onclick: () => dialog.close() }, "Cancel"),
+        h("button", { type: "button", class: "plain", onclick: () => dialog.close() }, t("cancel")),
       ),
     ),
   );

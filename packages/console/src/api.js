@@ -1,6 +1,7 @@
 // Calls to this server. The key is sent in the body, never in a URL; it is stored by this tab only
 // and deleted with it. With sign-in there is no key: the browser sends the session by itself, which
 // no script can read, and the page adds a header.
+import { t } from "./language.js";
 import {
   accountOfTab,
   end,
@@ -276,7 +277,7 @@ async function answerTo(path, request) {
   try {
     response = await fetch(path, { ...request, signal: AbortSignal.timeout(90_000) });
   } catch {
-    throw new Error("The server does not answer.");
+    throw new Error(t("server.silent"));
   }
   hear(response);
   /** @type {unknown} */
@@ -301,7 +302,7 @@ async function answerTo(path, request) {
   }
   throw isRefusal
     ? new Refusal(code, message)
-    : new Error(`The server's answer cannot be read (HTTP ${response.status}).`);
+    : new Error(t("server.unreadable", { status: String(response.status) }));
 }
 
 /**
@@ -325,7 +326,7 @@ export async function offers(path) {
     return (await paths).has(path);
   } catch {
     paths = undefined;
-    throw new Error("The server does not answer.");
+    throw new Error(t("server.silent"));
   }
 }
 

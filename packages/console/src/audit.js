@@ -1,7 +1,9 @@
 // The audit log, newest first, and its verification.
 import { call } from "./api.js";
 import { foreign, h, problem, say, shown } from "./dom.js";
+import { parts, t } from "./language.js";
 import { liveList } from "./live-list.js";
+import { when } from "./when.js";
 import { shortHash } from "./words.js";
 
 /** @import { Person } from "./session.js" */
@@ -20,7 +22,15 @@ import { shortHash } from "./words.js";
  * @property {string | null} detail
  */
 
-const heads = ["Number", "When (UTC)", "User", "Action", "Target", "Result", "Details"];
+const heads = [
+  t("head.number"),
+  t("head.when"),
+  t("audit.user"),
+  t("audit.action"),
+  t("audit.target"),
+  t("audit.result"),
+  t("audit.details"),
+];
 /** Numbers as zero-padded text, so that they sort numerically. */
 const digits = 15;
 const pageSize = 50;
@@ -28,10 +38,25 @@ const pageSize = 50;
 /** @type {Readonly<Record<AuditEntry["result"], string>>} */
 const colours = { started: "waiting", done: "good", refused: "bad", unknown: "held" };
 
+/** @type {Readonly<Record<AuditEntry["result"], string>>} */
+const resultWords = {
+  started: t("audit.started"),
+  done: t("audit.done"),
+  refused: t("audit.refused"),
+  unknown: t("audit.unknown"),
+};
+
+/** @type {Readonly<Record<Exclude<AuditEntry["actor_type"], "user">, string>>} */
+const actorWords = {
+  key: t("audit.by_key"),
+  server: t("audit.by_server"),
+  anonymous: t("audit.by_anonymous"),
+};
+
 /** @type {import("./main.js").View} */
 export async function auditView(main, _words, _query, signal) {
   const verdict = h("div");
-  const check = h("button", { type: "button", onclick: () => void verify() }, "Verify the chain");
+  const check = h("button", { type: "button", onclick: () => void verify() }, t("audit.verify"));
   const verify = async () => {
     check.disabled = true;
     try {
@@ -41,21 +66,14 @@ export async function auditView(main, _words, _query, signal) {
         );
       const { entries, first_invalid: bad, head } = verified;
       if (bad !== null) {
-        verdict.replaceChildren(
-          problem(
-            new Error(
-              `The chain is broken at entry ${bad}: this entry or an earlier one was changed or removed.`,
-            ),
-          ),
-        );
+        verdict.replaceChildren(problem(new Error(t("audit.broken", { entry: String(bad) }))));
         return;
       }
-      const words = `The chain is intact: ${entries} entries.`;
+      const words = t("audit.intact", { count: entries });
       const noted = h(
         "p",
         {},
-        "Head of the chain, to be stored elsewhere: ",
-        h("code", {}, foreign(head ?? "")),
+        ...parts("audit.head", { head: h("code", {}, foreign(head ?? "")) }),
       );
       verdict.replaceChildren(h("p", { class: "whole" }, words), noted);
       say(words);
@@ -65,17 +83,13 @@ export async function auditView(main, _words, _query, signal) {
       check.disabled = false;
     }
   };
-  main.append(
-    h("p", {}, "Each change is recorded twice: before it begins (started), and with its result."),
-    h("p", { class: "actions" }, check),
-    verdict,
-  );
+  main.append(h("p", {}, t("audit.explained")), h("p", { class: "actions" }, check), verdict);
   const { users } = /** @type {{ users: readonly Person[] }} */ (await call("/__cofre/users", {}));
   const names = new Map(users.map(({ id, name }) => [id, name]));
   await liveList(main, signal, {
-    caption: "The audit log, newest first",
+    caption: t("audit.caption"),
     heads,
-    noun: ["entry", "entries"],
+    counted: (count) => t("audit.count", { count }),
     isFiltered: false,
     page: async (before) => {
       const asked = before === undefined ? {} : { before: Number(before) };
@@ -104,16 +118,16 @@ function cells(
 ) {
   const more = [
     detail ?? "",
-    completes === null ? "" : `result of ${completes}`,
-    origin === null ? "" : `from ${origin}`,
+    completes === null ? "" : t("audit.result_of", { number: String(completes) }),
+    origin === null ? "" : t("audit.from", { origin }),
   ].filter((each) => each !== "");
   return [
     String(number),
-    h("time", { datetime: at }, shown(at.replace("T", " ").replace(/(?:\.\d+)?Z$/, ""))),
-    type === "user" ? foreign(actor) : type === "anonymous" ? "not signed in" : `the ${type}`,
+    when(at),
+    type === "user" ? foreign(actor) : actorWords[type],
     foreign(action.replaceAll("_", " ")),
     targetOf(target, names),
-    h("span", { class: `mark ${colours[result]}` }, shown(result)),
+    h("span", { class: `mark ${colours[result]}` }, resultWords[result] ?? shown(result)),
     foreign(more.join("; ")),
   ];
 }

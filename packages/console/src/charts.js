@@ -1,6 +1,8 @@
 // Volume, approval and latency, as charts and as tables.
 import { call } from "./api.js";
 import { field, h, select, shape, shown, table } from "./dom.js";
+import { amountText, countText, shareText } from "./format.js";
+import { locale, t } from "./language.js";
 import { keepFresh } from "./poll.js";
 import { answerTimes } from "./latency.js";
 
@@ -20,8 +22,8 @@ import { answerTimes } from "./latency.js";
 
 /** @type {readonly (readonly [value: string, text: string])[]} */
 const spans = [
-  ["hour", "Last 24 hours, by hour"],
-  ["day", "Last 30 days, by day"],
+  ["hour", t("charts.hours")],
+  ["day", t("charts.days")],
 ];
 
 /** @type {import("./main.js").View} */
@@ -69,7 +71,7 @@ export async function chartsView(main, _words, query, signal) {
   const form = h(
     "form",
     { class: "search", onsubmit: (event) => event.preventDefault(), onchange: apply },
-    field("Period (UTC)", chosen),
+    field(t("charts.period"), chosen),
   );
   main.append(form, ...Object.values(parts));
   await refresh();
@@ -84,26 +86,29 @@ function volume(per, { periods, payments_read: lookedAt, complete }) {
   const most = Math.max(1, ...periods.map(({ payments }) => payments));
   const sum = (/** @type {(tally: Tally) => number} */ of) =>
     periods.reduce((total, tally) => total + of(tally), 0);
-  const words = `${count(
-    sum(({ payments }) => payments),
-    "payment",
-  )} by ${per}: ${sum(({ approved }) => approved)} approved, ${sum(({ declined }) => declined)} declined`;
+  const isHourly = per === "hour";
+  const sums = {
+    count: sum(({ payments }) => payments),
+    approved: sum(({ approved }) => approved),
+    declined: sum(({ declined }) => declined),
+  };
+  const words = isHourly ? t("charts.by_hour", sums) : t("charts.by_day", sums);
   const height = 100;
   const bars = periods.flatMap(({ from, payments, approved, declined }, index) => {
     const parts = /** @type {const} */ ([
-      ["approved", approved],
-      ["declined", declined],
-      ["open", payments - approved - declined],
+      ["approved", approved, t("charts.legend.approved")],
+      ["declined", declined, t("charts.legend.declined")],
+      ["open", payments - approved - declined, t("charts.open")],
     ]);
     let top = height;
-    return parts.map(([kind, number]) => {
+    return parts.map(([kind, number, name]) => {
       const tall = (number / most) * height;
       top -= tall;
       if (number <= 0) return undefined;
       return shape(
         "rect",
         { class: kind, x: index + 0.1, y: top, width: 0.8, height: tall },
-        shape("title", {}, `${shown(from)}: ${number} ${kind}`),
+        shape("title", {}, `${shown(from)}: ${name} ${countText(number)}`),
       );
     });
   });
@@ -116,26 +121,25 @@ function volume(per, { periods, payments_read: lookedAt, complete }) {
     },
     ...bars,
   );
-  const head = per === "hour" ? "Hour (UTC)" : "Day (UTC)";
+  const head = isHourly ? t("charts.hour") : t("charts.day");
   const busy = periods.filter(({ payments }) => payments > 0);
   const rows = busy.map(({ from, payments, approved, declined, amounts }) => [
     shown(from),
-    String(payments),
-    String(approved),
-    String(declined),
-    amounts.map(({ currency, captured }) => `${captured} ${shown(currency)}`).join(", "),
+    countText(payments),
+    countText(approved),
+    countText(declined),
+    amounts
+      .map(({ currency, captured }) => `${amountText(captured, currency)} ${shown(currency)}`)
+      .join(", "),
   ]);
   if (busy.length === 0 && complete)
-    return [
-      h("h2", {}, "Volume"),
-      h("p", { class: "soft" }, "There are no payments in this period."),
-    ];
+    return [h("h2", {}, t("charts.volume")), h("p", { class: "soft" }, t("charts.none"))];
   return [
-    h("h2", {}, "Volume"),
+    h("h2", {}, t("charts.volume")),
     h(
       "div",
       { class: "chart", role: "img", "aria-label": words },
-      h("p", { class: "scale soft", "aria-hidden": "true" }, String(most)),
+      h("p", { class: "scale soft", "aria-hidden": "true" }, countText(most)),
       drawing,
       h(
         "p",
@@ -144,17 +148,16 @@ function volume(per, { periods, payments_read: lookedAt, complete }) {
         h("span", {}, shown(periods.at(-1)?.from ?? "")),
       ),
     ),
-    legend(["approved", "Approved"], ["declined", "Declined"], ["open", "Undecided or voided"]),
+    legend(
+      ["approved", t("charts.legend.approved")],
+      ["declined", t("charts.legend.declined")],
+      ["open", t("charts.open")],
+    ),
     h("p", {}, words, "."),
-    !complete &&
-      h(
-        "p",
-        { class: "problem" },
-        `Only the newest ${lookedAt.toLocaleString("en")} payments are counted.`,
-      ),
+    !complete && h("p", { class: "problem" }, t("charts.newest", { count: lookedAt })),
     inTable(
-      `Payments by ${per}, without empty ${per}s`,
-      [head, "Payments", "Approved", "Declined", "Captured"],
+      isHourly ? t("charts.table_hours") : t("charts.table_days"),
+      [head, t("view.payments"), t("charts.approved"), t("charts.declined"), t("charts.captured")],
       rows,
     ),
   ].filter((node) => node !== false);
@@ -162,9 +165,8 @@ function volume(per, { periods, payments_read: lookedAt, complete }) {
 
 /** @param {readonly BrandTally[]} brands */
 function approval(brands) {
-  const heading = h("h2", {}, "Approval by brand");
-  if (brands.length === 0)
-    return [heading, h("p", { class: "soft" }, "There are no payments in this period.")];
+  const heading = h("h2", {}, t("charts.approval"));
+  if (brands.length === 0) return [heading, h("p", { class: "soft" }, t("charts.none"))];
   const rows = brands.map(({ brand, payments, approved, declined }) => {
     const decided = approved + declined;
     return {
@@ -184,8 +186,12 @@ function approval(brands) {
         line(
           shown(brand),
           share === undefined
-            ? "none decided"
-            : `${percent(share)}, ${approved} of ${approved + declined}`,
+            ? t("charts.none_decided")
+            : t("charts.share", {
+                share: shareText(share),
+                approved,
+                decided: approved + declined,
+              }),
           [
             ["approved", share ?? 0],
             ["declined", share === undefined ? 0 : 1 - share],
@@ -194,14 +200,20 @@ function approval(brands) {
       ),
     ),
     inTable(
-      "Approval by brand",
-      ["Brand", "Payments", "Approved", "Declined", "Rate"],
+      t("charts.approval"),
+      [
+        t("head.brand"),
+        t("view.payments"),
+        t("charts.approved"),
+        t("charts.declined"),
+        t("charts.rate"),
+      ],
       rows.map(({ brand, payments, approved, declined, share }) => [
         shown(brand),
-        String(payments),
-        String(approved),
-        String(declined),
-        share === undefined ? "none decided" : percent(share),
+        countText(payments),
+        countText(approved),
+        countText(declined),
+        share === undefined ? t("charts.none_decided") : shareText(share),
       ]),
     ),
   ];
@@ -209,32 +221,34 @@ function approval(brands) {
 
 /** @param {readonly import("./latency.js").PathTimes[]} paths */
 function latencies(paths) {
-  const heading = h("h2", {}, "Request latency");
-  if (paths.length === 0) return [heading, h("p", { class: "soft" }, "No requests are recorded.")];
+  const heading = h("h2", {}, t("charts.latency"));
+  if (paths.length === 0) return [heading, h("p", { class: "soft" }, t("charts.no_requests"))];
   const most = Math.max(1, ...paths.map(({ slow }) => slow));
   return [
     heading,
-    h(
-      "p",
-      { class: "soft" },
-      "Of the newest recorded requests. The first part of each bar is the median, the whole bar the 95th percentile.",
-    ),
+    h("p", { class: "soft" }, t("charts.latency_explained")),
     h(
       "ul",
       { class: "lines" },
       ...paths.map(({ path, number, median, slow }) =>
-        line(shown(path), `median ${ms(median)}, p95 ${ms(slow)}, requests ${number}`, [
+        line(shown(path), t("charts.line", { median: ms(median), slow: ms(slow), number }), [
           ["median", median / most],
           ["slow", (slow - median) / most],
         ]),
       ),
     ),
     inTable(
-      "Latency by path",
-      ["Path", "Requests", "Median", "95th percentile", "Slowest"],
+      t("charts.latency_table"),
+      [
+        t("charts.path"),
+        t("charts.requests"),
+        t("charts.median"),
+        t("charts.p95"),
+        t("charts.slowest"),
+      ],
       paths.map(({ path, number, median, slow, slowest }) => [
         shown(path),
-        String(number),
+        countText(number),
         ms(median),
         ms(slow),
         ms(slowest),
@@ -290,7 +304,7 @@ function inTable(caption, heads, rows) {
   return h(
     "details",
     {},
-    h("summary", {}, `${caption}, as a table`),
+    h("summary", {}, t("charts.as_table", { caption })),
     h(
       "div",
       { class: "wide", tabindex: "0", role: "region", "aria-label": caption },
@@ -299,20 +313,12 @@ function inTable(caption, heads, rows) {
   );
 }
 
-/** @param {number} share */
-function percent(share) {
-  return `${(share * 100).toFixed(1)} %`;
-}
+const tenths = new Intl.NumberFormat(locale, {
+  minimumFractionDigits: 1,
+  maximumFractionDigits: 1,
+});
 
 /** @param {number} duration */
 function ms(duration) {
-  return duration >= 10 ? `${Math.round(duration)} ms` : `${duration.toFixed(1)} ms`;
-}
-
-/**
- * @param {number} number
- * @param {string} noun
- */
-function count(number, noun) {
-  return `${number} ${noun}${number === 1 ? "" : "s"}`;
+  return duration >= 10 ? `${countText(Math.round(duration))} ms` : `${tenths.format(duration)} ms`;
 }

@@ -1,4 +1,5 @@
 // The only code of the page that creates elements: text is never parsed as HTML.
+import { t } from "./language.js";
 
 /** @typedef {Node | string | undefined | false} Child */
 
@@ -113,7 +114,13 @@ export function tableRow(heads, cells) {
 }
 
 /** Columns with aligned numbers. */
-const numbers = new Set(["Amount", "Balance", "Payments", "Approved", "Declined"]);
+const numbers = new Set([
+  t("head.amount"),
+  t("head.balance"),
+  t("view.payments"),
+  t("charts.approved"),
+  t("charts.declined"),
+]);
 
 /** @param {string | undefined} head */
 function kindOf(head) {
@@ -158,7 +165,7 @@ export function searchForm(view, values, ...fields) {
       },
     },
     ...fields,
-    h("button", { type: "submit" }, "Search"),
+    h("button", { type: "submit" }, t("search")),
   );
 }
 
@@ -231,7 +238,7 @@ export function ask(title, name, work) {
       "p",
       { class: "actions" },
       h("button", { type: "button", onclick: confirm }, name),
-      h("button", { type: "button", class: "plain", onclick: () => dialog.close() }, "Cancel"),
+      h("button", { type: "button", class: "plain", onclick: () => dialog.close() }, t("cancel")),
     ),
   );
   openDialog(dialog);

@@ -1,17 +1,24 @@
 // Faults of the account's next requests.
 import { call, offers } from "./api.js";
 import { field, foreign, h, problem, say, select, shown } from "./dom.js";
+import { countText } from "./format.js";
+import { t } from "./language.js";
 import { liveList } from "./live-list.js";
 import { mayDo } from "./session.js";
-import { declineOptions, faultOptions, faultWords } from "./words.js";
+import { declineOptions, faultOptions, faultWords, reasonWords } from "./words.js";
 
 /**
  * @typedef {{ id: string, kind: string, times: number, injected: number, path?: string,
  * merchant_payment_code?: string, delay_ms?: number, reason?: string }} Fault
  */
 
-const headsOfViewer = ["Fault", "Kind", "Requests", "Limited to"];
-const headsOfAdmin = [...headsOfViewer, "Remove"];
+const headsOfViewer = [
+  t("faults.fault"),
+  t("faults.kind"),
+  t("charts.requests"),
+  t("faults.limited_to"),
+];
+const headsOfAdmin = [...headsOfViewer, t("remove")];
 /** Numbers as zero-padded text, so that they sort numerically. */
 const digits = 9;
 
@@ -29,7 +36,7 @@ const paths = [
 /** @type {import("./main.js").View} */
 export async function faultsView(main, _words, _query, signal) {
   if (!(await offers("/__cofre/faults"))) {
-    main.append(h("p", { class: "soft" }, "This server does not offer fault injection."));
+    main.append(h("p", { class: "soft" }, t("faults.not_offered")));
     return;
   }
   const trouble = h("div");
@@ -49,14 +56,10 @@ export async function faultsView(main, _words, _query, signal) {
     }
   };
   main.append(
-    h(
-      "p",
-      {},
-      "A fault affects the account's next matching request. Payments and the ledger stay correct.",
-    ),
-    mayDo("admin") ? form((add) => act({ add }, "Fault added.")) : "",
+    h("p", {}, t("faults.explained")),
+    mayDo("admin") ? form((add) => act({ add }, t("faults.added"))) : "",
     trouble,
-    h("h2", {}, "Active faults"),
+    h("h2", {}, t("faults.active")),
     mayDo("admin")
       ? h(
           "p",
@@ -66,25 +69,25 @@ export async function faultsView(main, _words, _query, signal) {
             {
               type: "button",
               class: "second",
-              onclick: () => void act({ clear: "all" }, "All faults removed."),
+              onclick: () => void act({ clear: "all" }, t("faults.all_removed")),
             },
-            "Remove all",
+            t("faults.remove_all"),
           ),
         )
       : "",
   );
   refresh = await liveList(main, signal, {
-    caption: "Active faults, newest first",
+    caption: t("faults.caption"),
     heads: mayDo("admin") ? headsOfAdmin : headsOfViewer,
-    noun: ["fault", "faults"],
+    counted: (count) => t("faults.count", { count }),
     isFiltered: false,
     page: async () => {
       const { faults } = /** @type {{ faults: Fault[] }} */ (await call("/__cofre/faults", {}));
       return { items: faults.toReversed(), next: null };
     },
     keyOf: ({ id }) => id.slice(1).padStart(digits, "0"),
-    whenNone: ["There are no active faults."],
-    cells: (fault) => cells(fault, () => void act({ clear: fault.id }, "Fault removed.")),
+    whenNone: [t("faults.none")],
+    cells: (fault) => cells(fault, () => void act({ clear: fault.id }, t("faults.removed"))),
   });
 }
 
@@ -98,15 +101,17 @@ function cells(
 ) {
   const what = [
     faultWords(kind).name,
-    delay === undefined ? "" : `${delay} ms`,
-    reason ?? "",
+    delay === undefined ? "" : `${countText(delay)} ms`,
+    reason === undefined ? "" : reasonWords(reason),
   ].filter((each) => each !== "");
   const only = [path ?? "", code ?? ""].filter((each) => each !== "");
   return [
     foreign(id),
     foreign(what.join(", ")),
-    times === 0 ? `${injected} affected, all until removed` : `${injected} of ${times} affected`,
-    only.length === 0 ? "any request" : foreign(only.join(", ")),
+    times === 0
+      ? t("faults.affected_all", { count: injected })
+      : t("faults.affected", { injected, count: times }),
+    only.length === 0 ? t("faults.any_request") : foreign(only.join(", ")),
     ...(mayDo("admin")
       ? [
           h(
@@ -114,10 +119,10 @@ function cells(
             {
               type: "button",
               class: "small",
-              "aria-label": `Remove ${shown(id)}`,
+              "aria-label": t("faults.remove_one", { id: shown(id) }),
               onclick: clear,
             },
-            "Remove",
+            t("remove"),
           ),
         ]
       : []),
@@ -139,7 +144,7 @@ function form(send) {
     required: true,
   });
   const path = select("path", [
-    ["", "any"],
+    ["", t("any")],
     ...paths.map((each) => /** @type {const} */ ([each, each])),
   ]);
   const code = h("input", { name: "code", autocomplete: "off", maxlength: "128", size: "16" });
@@ -154,8 +159,8 @@ function form(send) {
   });
   const reason = select("reason", declineOptions, "insufficient_funds");
   const [delayField, reasonField] = [
-    field("Delay in milliseconds", delay),
-    field("Decline reason", reason),
+    field(t("faults.delay"), delay),
+    field(t("faults.reason"), reason),
   ];
   const fit = () => {
     const { does, waits } = faultWords(kind.value);
@@ -188,13 +193,13 @@ function form(send) {
         add();
       },
     },
-    field("Kind of fault", kind),
-    field("Number of requests; 0 for all", times),
-    field("Only this path", path),
-    field("Only this payment code", code),
+    field(t("faults.kind_of"), kind),
+    field(t("faults.times"), times),
+    field(t("faults.path"), path),
+    field(t("faults.code"), code),
     delayField,
     reasonField,
-    h("button", { type: "submit" }, "Add"),
+    h("button", { type: "submit" }, t("add")),
     told,
   );
 }

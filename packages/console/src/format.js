@@ -1,7 +1,6 @@
 // Amounts and times as the reader's language writes them. Other texts are shown unchanged.
 import { shown } from "./dom.js";
-
-const locale = navigator.language;
+import { locale } from "./language.js";
 
 /** @type {Map<number, Intl.NumberFormat>} */
 const numbers = new Map();
@@ -53,11 +52,50 @@ export function amountText(amount, currency) {
   return numberFormat(Math.min(needed, 4)).format(exact);
 }
 
+const [separator = "."] = new Intl.NumberFormat(locale)
+  .formatToParts(1.5)
+  .flatMap(({ type, value }) => (type === "decimal" ? [value] : []));
+
+/** Of a decimal text; the server sends fewer. */
+const mostDigits = 20;
+
+/**
+ * A decimal text of the server with its own decimals: of an amount whose currency is not known, or
+ * of a rate.
+ * @param {string} decimal
+ */
+export function decimalText(decimal) {
+  const [, fraction = ""] = /^-?\d+(?:\.(\d+))?$/.exec(decimal) ?? [undefined, undefined];
+  if (fraction === "" && !/^-?\d+$/.test(decimal)) return shown(decimal);
+  return numberFormat(Math.min(fraction.length, mostDigits)).format(
+    /** @type {Intl.StringNumericLiteral} */ (decimal),
+  );
+}
+
+/**
+ * A decimal text of the server as the user would type it.
+ * @param {string} amount
+ */
+export function typedAmount(amount) {
+  return amount.replace(".", separator);
+}
+
+const shares = new Intl.NumberFormat(locale, {
+  style: "percent",
+  minimumFractionDigits: 1,
+  maximumFractionDigits: 1,
+});
+
 const integers = new Intl.NumberFormat(locale);
 
 /** @param {number} count */
 export function countText(count) {
   return integers.format(count);
+}
+
+/** @param {number} share of one */
+export function shareText(share) {
+  return shares.format(share);
 }
 
 /** @type {Intl.DateTimeFormatOptions} */
@@ -83,6 +121,17 @@ export function momentText(at, now) {
   const time = timeOf(at);
   if (Number.isNaN(time)) return shown(at);
   return `${dayText(at, now)}, ${minutes.format(time)}`;
+}
+
+const exact = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "medium" });
+
+/**
+ * Day, year and time with seconds, in the reader's time zone.
+ * @param {string} at
+ */
+export function exactText(at) {
+  const time = timeOf(at);
+  return Number.isNaN(time) ? shown(at) : exact.format(time);
 }
 
 /**

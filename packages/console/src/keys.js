@@ -3,6 +3,7 @@ import { render } from "preact";
 import { useState } from "preact/hooks";
 import { openDialog } from "./dom.js";
 import { html } from "./html.js";
+import { t } from "./language.js";
 import { shell } from "./state.js";
 
 /** Set while the user has switched the shortcuts off, in this tab. */
@@ -10,12 +11,12 @@ const place = "cofre.shortcuts_off";
 
 /** @type {readonly (readonly [keys: string, does: string])[]} */
 const fixed = [
-  ["/", "Search"],
-  ["j", "Next row or payment"],
-  ["k", "Previous row or payment"],
-  ["Enter", "Open the row"],
-  ["Esc", "Back to the list"],
-  ["?", "This help"],
+  ["/", t("keys.search")],
+  ["j", t("keys.next")],
+  ["k", t("keys.previous")],
+  ["Enter", t("keys.open")],
+  ["Esc", t("keys.back")],
+  ["?", t("keys.help")],
 ];
 
 /** Dispatched to the window when a view has begun. */
@@ -140,7 +141,7 @@ function Shortcuts({ onClose }) {
   );
   return html`
     <div>
-      <h2 id="shortcuts">Keyboard shortcuts</h2>
+      <h2 id="shortcuts">${t("keys.title")}</h2>
       <dl class="shortcuts">
         ${[...fixed, ...views].map(
           ([keys, does]) => html`
@@ -152,10 +153,10 @@ function Shortcuts({ onClose }) {
         )}
       </dl>
       <label class="check">
-        <input type="checkbox" name="shortcuts" checked=${isOn} onChange=${turn} /> Use shortcuts in
-        this tab
+        <input type="checkbox" name="shortcuts" checked=${isOn} onChange=${turn} />${" "}
+        ${t("keys.use")}
       </label>
-      <p class="actions"><button type="button" onClick=${onClose}>Close</button></p>
+      <p class="actions"><button type="button" onClick=${onClose}>${t("close")}</button></p>
     </div>
   `;
 }

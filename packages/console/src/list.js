@@ -6,13 +6,14 @@ import { csvOf, download } from "./csv.js";
 import { h, problemText, say, shown } from "./dom.js";
 import { amountText, countText, dayText, momentText, timeOf, utcText } from "./format.js";
 import { html, mount } from "./html.js";
+import { parts, t } from "./language.js";
 import { liveData } from "./live-data.js";
 import { comeBack, isReturn, walk } from "./live-list.js";
 import { minorOf } from "./money.js";
 import { keepFresh } from "./poll.js";
 import { mayDo } from "./session.js";
 import { clock, stateCounts } from "./state.js";
-import { brandOptions, moneyWords, own, stateWords } from "./words.js";
+import { brandOptions, moneyWords, own, reasonWords, stateWords } from "./words.js";
 
 /** @import { ReadonlySignal } from "@preact/signals" */
 /** @import { Listed, Page, Subject } from "./api.js" */
@@ -31,18 +32,18 @@ const turnsOfCounts = 5;
  * @type {readonly { states: string, title: string, isRare?: true }[]}
  */
 const tabs = [
-  { states: "", title: "All" },
-  { states: "captured", title: "Captured" },
-  { states: "authorized", title: "Authorized" },
-  { states: "declined", title: "Declined" },
-  { states: "refunded,partly_refunded", title: "Refunded" },
-  { states: "disputed", title: "Disputed" },
-  { states: "expired", title: "Expired", isRare: true },
-  { states: "voided", title: "Voided", isRare: true },
-  { states: "in_review", title: "In review", isRare: true },
+  { states: "", title: t("tab.all") },
+  { states: "captured", title: t("tab.captured") },
+  { states: "authorized", title: t("tab.authorized") },
+  { states: "declined", title: t("tab.declined") },
+  { states: "refunded,partly_refunded", title: t("tab.refunded") },
+  { states: "disputed", title: t("tab.disputed") },
+  { states: "expired", title: t("tab.expired"), isRare: true },
+  { states: "voided", title: t("tab.voided"), isRare: true },
+  { states: "in_review", title: t("state.in_review"), isRare: true },
   {
     states: "received,authorizing,capturing,voiding,reversing",
-    title: "In progress",
+    title: t("tab.in_progress"),
     isRare: true,
   },
 ];
@@ -50,9 +51,9 @@ const tabs = [
 const hourMs = 3_600_000;
 /** @type {Readonly<Record<string, readonly [title: string, hours: number]>>} */
 const periods = {
-  "24h": ["Last 24 hours", 24],
-  "7d": ["Last 7 days", 7 * 24],
-  "30d": ["Last 30 days", 30 * 24],
+  "24h": [t("period.24h"), 24],
+  "7d": [t("period.7d"), 7 * 24],
+  "30d": [t("period.30d"), 30 * 24],
 };
 
 /**
@@ -63,14 +64,14 @@ const periods = {
 const columns = [
   {
     id: "state",
-    head: "State",
+    head: t("head.state"),
     isFirst: true,
     cell: (payment, now) => html`<${StateCell} payment=${payment} now=${now} />`,
     text: (payment) => wordsOf(payment).text,
   },
   {
     id: "amount",
-    head: "Amount",
+    head: t("head.amount"),
     isFirst: true,
     isNumber: true,
     cell: ({ amount_ext: amount, currency_ext: currency }) =>
@@ -79,7 +80,7 @@ const columns = [
   },
   {
     id: "code",
-    head: "Code",
+    head: t("head.code"),
     isFirst: true,
     cell: ({ hash, merchant_payment_code: code }) =>
       html`<a href=${`#/payment/${hash}`} class="code"><bdi>${shown(code)}</bdi></a>`,
@@ -87,7 +88,7 @@ const columns = [
   },
   {
     id: "customer",
-    head: "Customer",
+    head: t("head.customer"),
     isFirst: true,
     cell: ({ name, country }) =>
       html`<span><bdi>${shown(name)}</bdi> <small>${shown(country.toUpperCase())}</small></span>`,
@@ -95,7 +96,7 @@ const columns = [
   },
   {
     id: "card",
-    head: "Card",
+    head: t("head.card"),
     isFirst: true,
     cell: ({ brand, masked_card_number: mask }) =>
       html`<span class="card" title=${shown(mask)}>
@@ -105,7 +106,7 @@ const columns = [
   },
   {
     id: "opened",
-    head: "Opened",
+    head: t("head.opened"),
     isFirst: true,
     isNumber: true,
     cell: ({ open_date: at }, now) =>
@@ -116,14 +117,14 @@ const columns = [
   },
   {
     id: "email",
-    head: "E-mail",
+    head: t("head.email"),
     isFirst: false,
     cell: ({ email }) => html`<bdi>${shown(email)}</bdi>`,
     text: ({ email }) => email,
   },
   {
     id: "local",
-    head: "Local amount",
+    head: t("head.local"),
     isFirst: false,
     isNumber: true,
     cell: ({ amount_br: amount, currency_br: currency }) =>
@@ -132,7 +133,7 @@ const columns = [
   },
   {
     id: "instalments",
-    head: "Instalments",
+    head: t("head.instalments"),
     isFirst: false,
     isNumber: true,
     cell: ({ instalments }) => shown(instalments),
@@ -140,7 +141,7 @@ const columns = [
   },
   {
     id: "hash",
-    head: "Hash",
+    head: t("head.hash"),
     isFirst: false,
     cell: ({ hash }) => html`<span class="code">${shown(hash)}</span>`,
     text: ({ hash }) => hash,
@@ -357,7 +358,7 @@ function Payments({ model }) {
       <div class="above">
         <${Count} model=${model} />
         <details class="menu">
-          <summary>Columns</summary>
+          <summary>${t("list.columns")}</summary>
           <div class="choices">
             ${columns
               .filter(({ id }) => id !== "code")
@@ -376,7 +377,7 @@ function Payments({ model }) {
           </div>
         </details>
         <button type="button" class="small" onClick=${() => void model.exportAll()}>
-          Export CSV
+          ${t("list.export")}
         </button>
       </div>
       <${Rows} model=${model} columns=${shownColumns} />
@@ -399,7 +400,7 @@ function keepColumns(ids) {
 function Tabs({ filter }) {
   const { state = "" } = filter;
   return html`
-    <nav class="tabs" aria-label="States">
+    <nav class="tabs" aria-label=${t("list.states")}>
       ${tabs.map(({ states, title, isRare }) => {
         const count = countOf(states);
         if (isRare === true && state !== states && (count === undefined || count.number === 0))
@@ -456,28 +457,28 @@ function SearchBar({ filter }) {
       <input
         type="search"
         name="search"
-        aria-label="Search by code, hash, customer, card, amount, currency or country"
-        placeholder="Search, or type status:declined amount:>500 country:mx …"
+        aria-label=${t("list.search_by")}
+        placeholder=${t("list.search_hint", { example: "status:declined amount:>500 country:mx" })}
         maxlength="160"
         autocomplete="off"
         spellcheck=${false}
         value=${search}
       />
-      <select name="brand" aria-label="Brand" onChange=${apply}>
-        <option value="" selected=${brand === ""}>Any brand</option>
+      <select name="brand" aria-label=${t("head.brand")} onChange=${apply}>
+        <option value="" selected=${brand === ""}>${t("list.any_brand")}</option>
         ${brandOptions.map(
           ([value, text]) =>
             html`<option key=${value} value=${value} selected=${value === brand}>${text}</option>`,
         )}
       </select>
-      <select name="period" aria-label="Period" onChange=${apply}>
-        <option value="" selected=${period === ""}>Any time</option>
+      <select name="period" aria-label=${t("list.period")} onChange=${apply}>
+        <option value="" selected=${period === ""}>${t("list.any_time")}</option>
         ${Object.entries(periods).map(
           ([value, [text]]) =>
             html`<option key=${value} value=${value} selected=${value === period}>${text}</option>`,
         )}
       </select>
-      <button type="submit">Search</button>
+      <button type="submit">${t("search")}</button>
     </form>
   `;
 }
@@ -485,9 +486,10 @@ function SearchBar({ filter }) {
 /** @param {{ model: Model }} props */
 function Count({ model }) {
   const found = model.payments.value.length;
-  const words = `${countText(found)} ${found === 1 ? "payment" : "payments"}${model.hasMore.value ? " so far" : ""}`;
+  const counted = t("payments", { count: found });
+  const words = model.hasMore.value ? t("so_far", { found: counted }) : counted;
   const phase = model.phase.value;
-  if (phase === "loading") return html`<p class="soft looking" role="status">Loading…</p>`;
+  if (phase === "loading") return html`<p class="soft looking" role="status">${t("loading")}</p>`;
   return html`<p class="soft" role="status">${phase === "read" ? words : ""}</p>`;
 }
 
@@ -543,7 +545,7 @@ function Rows({ model, columns: shownColumns }) {
           aria-rowcount=${hasMore ? -1 : payments.length + 1}
         >
           <caption class="unseen">
-            Payments, newest first
+            ${t("list.caption")}
           </caption>
           <thead role="rowgroup">
             <tr role="row">
@@ -630,15 +632,12 @@ function Row({ payment, columns: shownColumns, now, place }) {
 function None({ model }) {
   if (model.phase.value !== "read" || model.hasMore.value) return null;
   if (Object.keys(model.filter).length > 0)
-    return html`<p class="nothing">No entries match. <a href="#/payments">Show all</a></p>`;
+    return html`<p class="nothing">${t("no_match")} <a href="#/payments">${t("show_all")}</a></p>`;
   return mayDo("operator")
     ? html`<p class="nothing">
-        There are no payments yet. <a href="#/try">Try it</a> sends one from here. Payments of your
-        shop appear here automatically.
+        ${parts("list.none_try", { link: html`<a href="#/try">${t("view.try")}</a>` })}
       </p>`
-    : html`<p class="nothing">
-        There are no payments yet. Payments of the shop appear here automatically.
-      </p>`;
+    : html`<p class="nothing">${t("list.none")}</p>`;
 }
 
 /** @param {{ model: Model }} props */
@@ -646,7 +645,7 @@ function More({ model }) {
   const trouble = model.trouble.value;
   return html`
     <div>
-      ${model.hasMore.value && html`<button type="button" onClick=${model.more}>Show more</button>`}
+      ${model.hasMore.value && html`<button type="button" onClick=${model.more}>${t("show_more")}</button>`}
       ${trouble !== "" && html`<p class="problem" role="alert">${trouble}</p>`}
     </div>
   `;
@@ -670,7 +669,7 @@ function StateCell({ payment, now }) {
     <span class="state">
       <span class=${`dot ${colour}`}></span><span class=${`word ${colour}`}>${shown(text)}</span>
       ${why !== "" && html` <span class="soft">· ${why}</span>`}
-      ${payment.needs_review && html` <span class="word bad">Needs investigation</span>`}
+      ${payment.needs_review && html` <span class="word bad">${t("state.needs_review")}</span>`}
     </span>
   `;
 }
@@ -689,9 +688,9 @@ function wordsOf({ state, captured, refunded, charged_back: isChargedBack }) {
  */
 function reasonOf(payment, now) {
   const { decline_reason: reason, capture_by: until, captured, refunded, currency_ext } = payment;
-  if (reason !== undefined) return shown(reason.replaceAll("_", " "));
-  if (until !== undefined) return `until ${dayText(until, now)}`;
-  if (payment.disputed && !payment.charged_back) return "dispute won";
+  if (reason !== undefined) return shown(reasonWords(reason));
+  if (until !== undefined) return t("state.until", { day: dayText(until, now) });
+  if (payment.disputed && !payment.charged_back) return t("state.dispute_won");
   if (minorOf(refunded) > 0n && refunded !== captured)
     return `−${amountText(refunded, currency_ext)}`;
   return "";
@@ -715,8 +714,8 @@ export function stateMark(
     "span",
     { class: "marks" },
     h("span", { class: `mark ${colour}` }, text),
-    disputed && !isChargedBack && h("span", { class: "mark good" }, "Dispute won"),
-    needsReview && h("span", { class: "mark bad" }, "Needs investigation"),
+    disputed && !isChargedBack && h("span", { class: "mark good" }, t("state.dispute_won.mark")),
+    needsReview && h("span", { class: "mark bad" }, t("state.needs_review")),
   );
 }
 
@@ -732,7 +731,7 @@ async function exportAll(read, abort) {
   let next;
   try {
     do {
-      say(`Exporting: ${countText(payments.length)} payments so far.`);
+      say(t("list.exporting", { count: payments.length }));
       const page = await read({
         limit: largestPage,
         ...(next === undefined ? {} : { before: next }),
@@ -747,9 +746,8 @@ async function exportAll(read, abort) {
   }
   const rows = payments.map((payment) => columns.map(({ text }) => text(payment)));
   download("payments.csv", csvOf([columns.map(({ head }) => head), ...rows]));
-  const noun = payments.length === 1 ? "payment" : "payments";
-  const words = `Exported: ${countText(payments.length)} ${noun}.`;
-  say(next === null ? words : `${words} These are the newest; there are more.`);
+  const words = t("list.exported", { count: payments.length });
+  say(next === null ? words : `${words} ${t("list.exported_newest")}`);
 }
 
 /** @param {Readonly<Record<string, string>>} filter */

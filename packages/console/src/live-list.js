@@ -1,5 +1,6 @@
 // A list, newest first, shown page by page and refreshed.
 import { h, problem, table, tableRow } from "./dom.js";
+import { t } from "./language.js";
 import { liveData } from "./live-data.js";
 import { keepFresh } from "./poll.js";
 
@@ -8,7 +9,7 @@ import { keepFresh } from "./poll.js";
  * @typedef {object} ListOf
  * @property {string} caption
  * @property {readonly string[]} heads
- * @property {readonly [one: string, many: string]} noun
+ * @property {(count: number) => string} counted the number of items, with their name
  * @property {boolean} isFiltered
  * @property {(before: string | undefined) => Promise<{ items: Item[], next: string | null }>} page
  * @property {(item: Item) => string} keyOf grows with each new item
@@ -29,17 +30,17 @@ import { keepFresh } from "./poll.js";
 export async function liveList(
   main,
   signal,
-  { caption, heads, noun: [one, many], isFiltered, page, keyOf, cells, whenNone, all },
+  { caption, heads, counted, isFiltered, page, keyOf, cells, whenNone, all },
 ) {
   /** @type {Map<string, { item: Item, row: HTMLElement }>} */
   const made = new Map();
   const list = table(caption, heads, []);
   const body = /** @type {HTMLElement} */ (list.tBodies[0]);
-  const count = h("p", { class: "soft looking", role: "status" }, "Loading…");
+  const count = h("p", { class: "soft looking", role: "status" }, t("loading"));
   const more = h(
     "button",
     { type: "button", hidden: true, onclick: () => void goOn() },
-    "Show more",
+    t("show_more"),
   );
   const none = nothing(isFiltered, whenNone, all);
   const trouble = h("div");
@@ -67,7 +68,8 @@ export async function liveList(
       [...made].toSorted(([left], [right]) => (left < right ? 1 : -1)).map(([, { row }]) => row),
     );
     const isAll = data.next() === null;
-    const found = `${made.size} ${made.size === 1 ? one : many}${isAll ? "" : " so far"}`;
+    const all = counted(made.size);
+    const found = isAll ? all : t("so_far", { found: all });
     count.classList.remove("looking");
     if (count.textContent !== found) count.textContent = found;
     list.hidden = made.size === 0;
@@ -156,7 +158,9 @@ function placeIn(state) {
  */
 export function nothing(isFiltered, whenNone = [], all = "") {
   const words =
-    isFiltered && all !== "" ? ["No entries match. ", h("a", { href: all }, "Show all")] : whenNone;
+    isFiltered && all !== ""
+      ? [t("no_match"), " ", h("a", { href: all }, t("show_all"))]
+      : whenNone;
   return h("p", { class: "nothing", hidden: true }, ...words);
 }
 

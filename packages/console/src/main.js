@@ -20,6 +20,7 @@ import { chartsView } from "./charts.js";
 import { faultsView } from "./faults.js";
 import { html } from "./html.js";
 import { showKeys, viewShown, watchKeys } from "./keys.js";
+import { language, t } from "./language.js";
 import { forgetList, listView } from "./list.js";
 import { notificationsView } from "./notification-list.js";
 import { paymentView } from "./payment.js";
@@ -32,7 +33,7 @@ import { shell } from "./state.js";
 import { tokensView } from "./tokens.js";
 import { tryView } from "./try.js";
 import { putBack, typedIn } from "./typed.js";
-import { own } from "./words.js";
+import { own, roleWords } from "./words.js";
 import { worldsView } from "./worlds.js";
 
 /**
@@ -45,6 +46,10 @@ import { worldsView } from "./worlds.js";
 /** @import { Role, Session } from "./session.js" */
 /** @import { Typed } from "./typed.js" */
 
+/** @type {{ title: string, view: View, key: string, needs?: Role }} */
+const payments = { title: t("view.payments"), view: listView, key: "g p" };
+const [sandbox, ofAccount] = [t("group.sandbox"), t("group.account")];
+
 /**
  * By the first word of the URL's fragment. `group` and `key`: the heading above its link in the
  * side bar, and its keyboard shortcut; `of`: the parent view of one without such a link; `login`:
@@ -53,32 +58,32 @@ import { worldsView } from "./worlds.js";
  * string, needs?: Role, login?: true }>>}
  */
 const views = {
-  payments: { title: "Payments", view: listView, key: "g p" },
-  payment: { title: "Payment", view: paymentView, of: "payments" },
-  notifications: { title: "Notifications", view: notificationsView, key: "g n" },
-  tokens: { title: "Tokens", view: tokensView, key: "g t" },
-  charts: { title: "Charts", view: chartsView, key: "g c" },
-  worlds: { title: "Worlds", view: worldsView, group: "Sandbox", key: "g w" },
-  faults: { title: "Faults", view: faultsView, group: "Sandbox", key: "g f" },
-  try: { title: "Try it", view: tryView, needs: "operator", group: "Sandbox", key: "n" },
-  settings: { title: "Settings", view: settingsView, group: "Account", key: "g s" },
+  payments,
+  payment: { title: t("view.payment"), view: paymentView, of: "payments" },
+  notifications: { title: t("view.notifications"), view: notificationsView, key: "g n" },
+  tokens: { title: t("view.tokens"), view: tokensView, key: "g t" },
+  charts: { title: t("view.charts"), view: chartsView, key: "g c" },
+  worlds: { title: t("view.worlds"), view: worldsView, group: sandbox, key: "g w" },
+  faults: { title: t("view.faults"), view: faultsView, group: sandbox, key: "g f" },
+  try: { title: t("view.try"), view: tryView, needs: "operator", group: sandbox, key: "n" },
+  settings: { title: t("view.settings"), view: settingsView, group: ofAccount, key: "g s" },
   people: {
-    title: "Users",
+    title: t("view.users"),
     view: peopleView,
     needs: "admin",
     login: true,
-    group: "Account",
+    group: ofAccount,
     key: "g u",
   },
   audit: {
-    title: "Audit log",
+    title: t("view.audit"),
     view: auditView,
     needs: "admin",
     login: true,
-    group: "Account",
+    group: ofAccount,
     key: "g a",
   },
-  account: { title: "Your password", view: accountView, of: "account", login: true },
+  account: { title: t("view.account"), view: accountView, of: "account", login: true },
 };
 
 const main = /** @type {HTMLElement} */ (document.getElementById("main"));
@@ -108,14 +113,10 @@ function takeFromAddress() {
   history.replaceState(null, "", "/#/payments");
   const before = keyOfTab();
   if (before === undefined || before === given) return keepKey(given);
-  ask(
-    "This link opens a different account from the one in this tab. Open it?",
-    "Open the other account",
-    () => {
-      keepKey(given);
-      void show();
-    },
-  );
+  ask(t("key.other_account"), t("key.open_other"), () => {
+    keepKey(given);
+    void show();
+  });
 }
 
 async function show() {
@@ -136,17 +137,13 @@ async function show() {
   const [asked = "", ...words] = path.split("/");
   const found = own(views, asked);
   const name = found !== undefined && (isLogin() || found.login === undefined) ? asked : "payments";
-  const {
-    title,
-    view,
-    needs = "viewer",
-  } = own(views, name) ?? { title: "Payments", view: listView };
+  const { title, view, needs = "viewer" } = own(views, name) ?? payments;
   document.title = `${title} · Cofre`;
   showLinks(name);
   const heading = h("h1", { tabindex: "-1" }, title);
   main.replaceChildren(heading);
   if (!mayDo(needs)) {
-    main.append(h("p", {}, "Your role does not allow this."));
+    main.append(h("p", {}, t("role.not_allowed")));
     heading.focus();
     return;
   }
@@ -287,7 +284,7 @@ async function showRole() {
   const { hash } = location;
   await show();
   if (location.hash === hash) putBack(main, typed);
-  say(`Your role is ${person.role} now.`);
+  say(t("role.now", { role: roleWords(person.role) }));
 }
 
 /** Whether the page has requested the session since it was loaded. */
@@ -304,7 +301,7 @@ async function whoWasIt() {
 
 function leave() {
   forgetKey();
-  void show().then(() => say("Key removed."));
+  void show().then(() => say(t("key.removed")));
 }
 
 /** @param {unknown} [why] */
@@ -330,16 +327,12 @@ function askForKey(why) {
         void enter(input.value.trim(), said);
       },
     },
-    field("Secret integration key", input),
-    h("button", { type: "submit" }, "Open"),
+    field(t("key.field"), input),
+    h("button", { type: "submit" }, t("key.open")),
   );
   main.replaceChildren(
     h("h1", { tabindex: "-1" }, "Cofre"),
-    h(
-      "p",
-      {},
-      "The server printed two keys at its first start. Enter the secret key: it is stored in the tabs of this page only and sent to this server only.",
-    ),
+    h("p", {}, t("key.explained")),
     form,
     said,
   );
@@ -371,6 +364,8 @@ async function enter(key, said) {
   }
 }
 
+document.documentElement.lang = language;
+document.querySelector("a.skip")?.replaceChildren(t("page.skip"));
 render(
   html`<${SideBar}
     onLeave=${leave}
@@ -388,7 +383,7 @@ if (!isLogin()) offerKey();
 if (isLogin()) {
   addEventListener(sessionOver, () => {
     left = { person: personBefore(), address: location.hash, typed: typedIn(main, false) };
-    void letIn(new Error("The session has ended. Sign in again."), true);
+    void letIn(new Error(t("session.ended")), true);
   });
   addEventListener(roleChanged, () => void showRole());
   watchSession();

@@ -1,5 +1,7 @@
 // Amounts in the server's format: decimal text. No floating-point arithmetic.
-import { h } from "./dom.js";
+import { h, shown } from "./dom.js";
+import { amountText } from "./format.js";
+import { t } from "./language.js";
 
 /** @param {string} amount */
 export function minorOf(amount) {
@@ -7,11 +9,17 @@ export function minorOf(amount) {
 }
 
 /**
- * A typed amount with the decimal point that the server expects: `100,00` becomes `100.00`.
+ * A typed amount with the decimal point that the server expects: `100,00` becomes `100.00`, and
+ * `1.234,50` or `1,234.50` becomes `1234.50`. Any other text stays, for the server to refuse.
  * @param {string} typed
  */
 export function withPoint(typed) {
-  return typed.trim().replace(/^(\d+),(\d{1,2})$/, "$1.$2");
+  const text = typed.trim();
+  const isGrouped =
+    /^\d{1,3}(?:\.\d{3})+,\d{1,2}$/.test(text) || /^\d{1,3}(?:,\d{3})+\.\d{1,2}$/.test(text);
+  return isGrouped
+    ? `${text.slice(0, text.search(/\d{1,2}$/)).replaceAll(/\D/g, "")}.${/\d{1,2}$/.exec(text)?.[0]}`
+    : text.replace(/^(\d+),(\d{1,2})$/, "$1.$2");
 }
 
 /**
@@ -22,28 +30,6 @@ export function amountOf(minor, like) {
   const scale = like.includes(".") ? like.length - like.indexOf(".") - 1 : 0;
   const digits = String(minor).padStart(scale + 1, "0");
   return scale === 0 ? digits : `${digits.slice(0, -scale)}.${digits.slice(-scale)}`;
-}
-
-/**
- * In both currencies, or in one when they are the same.
- * @param {{ amount_ext: string, currency_ext: string, amount_br: string, currency_br: string }}
- * payment
- */
-export function bothAmounts({
-  amount_ext: asked,
-  currency_ext: currency,
-  amount_br: local,
-  currency_br: localCurrency,
-}) {
-  const first = h("span", { class: "amount" }, `${asked} ${currency}`);
-  if (currency === localCurrency) return first;
-  return h(
-    "span",
-    { class: "amounts" },
-    first,
-    " ",
-    h("span", { class: "amount soft" }, `${local} ${localCurrency}`),
-  );
 }
 
 /**
@@ -65,7 +51,14 @@ export function moneyBar({
     { name: "captured", minor: kept },
     { name: "held", minor: held },
   ];
-  const words = `Authorized ${authorized}, captured ${captured}, refunded ${refunded} ${currency}`;
+  /** @type {(amount: string) => string} */
+  const text = (amount) => amountText(amount, currency);
+  const words = t("money.bar", {
+    authorized: text(authorized),
+    captured: text(captured),
+    refunded: text(refunded),
+    currency: shown(currency),
+  });
   const bar = h("div", { class: "bar", role: "img", "aria-label": words });
   for (const { name, minor } of parts) {
     if (minor <= 0n || whole <= 0n) continue;
@@ -78,11 +71,16 @@ export function moneyBar({
     "ul",
     { class: "legend" },
     ...[
-      ["held", "Authorized", authorized],
-      ["captured", "Captured", captured],
-      ["refunded", "Refunded", refunded],
-    ].map(([kind, name, amount]) =>
-      h("li", {}, h("span", { class: `key ${kind}` }), `${name} ${amount} ${currency}`),
+      ["held", t("money.authorized"), authorized],
+      ["captured", t("money.captured"), captured],
+      ["refunded", t("money.refunded"), refunded],
+    ].map(([kind, name, amount = ""]) =>
+      h(
+        "li",
+        {},
+        h("span", { class: `key ${kind}` }),
+        `${name} ${text(amount)} ${shown(currency)}`,
+      ),
     ),
   );
   return h("div", { class: "money" }, bar, legend);

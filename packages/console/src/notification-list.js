@@ -1,17 +1,25 @@
 // The account's notifications, newest first, with their deliveries and a button to resend.
 import { call } from "./api.js";
 import { field, foreign, h, problem, say, select } from "./dom.js";
+import { t } from "./language.js";
 import { liveList } from "./live-list.js";
 import { deliveryList, sentAgain } from "./notifications.js";
 import { receiversPart } from "./receivers.js";
 import { mayDo } from "./session.js";
+import { when } from "./when.js";
 import { deliveryOptions, shortHash } from "./words.js";
 
 /** @import { ListedNotification } from "./api.js" */
 /** @import { Receiver } from "./receivers.js" */
 
-const headsOfViewer = ["Number", "Type", "Payment", "When (UTC)", "Deliveries"];
-const headsOfOperator = [...headsOfViewer, "Resend"];
+const headsOfViewer = [
+  t("head.number"),
+  t("head.type"),
+  t("view.payment"),
+  t("head.when"),
+  t("head.deliveries"),
+];
+const headsOfOperator = [...headsOfViewer, t("resend")];
 const pageSize = 50;
 /** Numbers as zero-padded text, so that they sort numerically. */
 const digits = 15;
@@ -41,7 +49,7 @@ export async function notificationsView(main, _words, query, signal) {
       } while (from !== null && !signal.aborted);
       say(
         count === 0 && selection["replay"] === "failed"
-          ? "There are no failed deliveries."
+          ? t("notifications.none_failed")
           : sentAgain(count),
       );
       trouble.replaceChildren();
@@ -54,7 +62,7 @@ export async function notificationsView(main, _words, query, signal) {
   const receivers = receiversPart();
   main.append(
     receivers.part,
-    h("h2", {}, "Deliveries"),
+    h("h2", {}, t("head.deliveries")),
     filterForm(
       state,
       mayDo("operator") &&
@@ -66,15 +74,15 @@ export async function notificationsView(main, _words, query, signal) {
             class: "second",
             onclick: () => void again({ replay: "failed" }),
           },
-          "Resend failed",
+          t("notifications.resend_failed"),
         ),
     ),
     trouble,
   );
   refresh = await liveList(main, signal, {
-    caption: "Notifications, newest first",
+    caption: t("notifications.caption"),
     heads: mayDo("operator") ? headsOfOperator : headsOfViewer,
-    noun: ["notification", "notifications"],
+    counted: (count) => t("notifications.count", { count }),
     isFiltered: state !== undefined,
     page: async (before) => {
       const asked = { order: "newest", limit: pageSize, ...(state === undefined ? {} : { state }) };
@@ -89,9 +97,7 @@ export async function notificationsView(main, _words, query, signal) {
       return { items: notifications, next: next === null ? null : keyOf(next) };
     },
     keyOf: ({ number }) => keyOf(number),
-    whenNone: [
-      "There are no notifications yet. Each change of a payment creates one, even without receivers.",
-    ],
+    whenNone: [t("notifications.none_explained")],
     all: "#/notifications",
     cells: (row) =>
       cells(row, () => void again({ replay: "range", from: row.number, to: row.number })),
@@ -116,7 +122,7 @@ function cells({ number, notification_type: kind, hash, at, deliveries }, again)
       { href: `#/payment/${encodeURIComponent(hash)}`, class: "code one-line", title: hash },
       foreign(shortHash(hash)),
     ),
-    h("time", { datetime: `${at.replace(" ", "T")}Z` }, foreign(at)),
+    when(at),
     deliveryList(deliveries),
     ...(mayDo("operator")
       ? [
@@ -125,10 +131,10 @@ function cells({ number, notification_type: kind, hash, at, deliveries }, again)
             {
               type: "button",
               class: "small",
-              "aria-label": `Resend number ${number}`,
+              "aria-label": t("notifications.resend_number", { number: String(number) }),
               onclick: again,
             },
-            "Resend",
+            t("resend"),
           ),
         ]
       : []),
@@ -140,7 +146,7 @@ function cells({ number, notification_type: kind, hash, at, deliveries }, again)
  * @param {Node | false} button
  */
 function filterForm(state, button) {
-  const chosen = select("state", [["", "any"], ...deliveryOptions], state ?? "");
+  const chosen = select("state", [["", t("any")], ...deliveryOptions], state ?? "");
   const apply = () => {
     location.hash =
       chosen.value === "" ? "#/notifications" : `#/notifications?state=${chosen.value}`;
@@ -148,7 +154,7 @@ function filterForm(state, button) {
   return h(
     "form",
     { class: "search", onsubmit: (event) => event.preventDefault(), onchange: apply },
-    field("Delivery state", chosen),
+    field(t("notifications.state"), chosen),
     button,
   );
 }

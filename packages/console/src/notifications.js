@@ -1,7 +1,10 @@
 // The notifications of a payment, and their deliveries.
 import { call } from "./api.js";
 import { foreign, h, problem, say, table } from "./dom.js";
+import { exactText } from "./format.js";
+import { t } from "./language.js";
 import { mayDo } from "./session.js";
+import { when } from "./when.js";
 import { deliveryWords, outcomeWords } from "./words.js";
 
 /** @import { Delivery, ListedNotification } from "./api.js" */
@@ -25,24 +28,24 @@ export function notifications(hash, listed, refresh) {
       trouble.replaceChildren(problem(error));
     }
   };
-  const heads = ["Number", "Type", "When (UTC)", "Deliveries"];
+  const heads = [t("head.number"), t("head.type"), t("head.when"), t("head.deliveries")];
   const rows = listed.map(({ number, notification_type: kind, at, deliveries }) => [
     String(number),
     kind,
-    at,
+    when(at),
     deliveryList(deliveries),
   ]);
   return [
-    h("h2", {}, "Notifications"),
+    h("h2", {}, t("view.notifications")),
     listed.length === 0
-      ? h("p", { class: "soft" }, "There are no notifications yet.")
-      : h("div", { class: "wide" }, table("Notifications", heads, rows)),
+      ? h("p", { class: "soft" }, t("notifications.none"))
+      : h("div", { class: "wide" }, table(t("view.notifications"), heads, rows)),
     listed.length > 0 &&
       mayDo("operator") &&
       h(
         "p",
         { class: "actions" },
-        h("button", { type: "button", name: "again", onclick: () => void again() }, "Resend"),
+        h("button", { type: "button", name: "again", onclick: () => void again() }, t("resend")),
       ),
     trouble,
   ].filter((node) => node !== false);
@@ -51,8 +54,8 @@ export function notifications(hash, listed, refresh) {
 /** @param {number} deliveries that are waiting again */
 export function sentAgain(deliveries) {
   return deliveries === 0
-    ? "Nothing was resent: the account has no notification address."
-    : `${deliveries} resent.`;
+    ? t("notifications.nothing_resent")
+    : t("notifications.resent", { count: deliveries });
 }
 
 /**
@@ -60,7 +63,7 @@ export function sentAgain(deliveries) {
  * @param {readonly Delivery[]} deliveries
  */
 export function deliveryList(deliveries) {
-  if (deliveries.length === 0) return "no receiver";
+  if (deliveries.length === 0) return t("notifications.no_receiver");
   return h(
     "ul",
     { class: "deliveries" },
@@ -75,11 +78,15 @@ function deliveryText({ endpoint, state, attempts, outcome, due_at: due, message
     foreign(endpoint),
     " ",
     h("span", { class: `mark ${colour}` }, text),
-    `, ${attempts} ${attempts === 1 ? "attempt" : "attempts"}`,
+    `, ${t("notifications.attempts", { count: attempts })}`,
     outcome === undefined ? "" : ", ",
     outcome === undefined ? "" : foreign(outcomeWords(outcome)),
     // Before its first attempt it is due already, and waits behind an earlier one of its payment.
-    due === undefined ? "" : attempts === 0 ? ", queued" : `, next attempt ${due}`,
-    message === undefined ? "" : `, in the message of #${message}`,
+    due === undefined
+      ? ""
+      : attempts === 0
+        ? `, ${t("notifications.queued")}`
+        : `, ${t("notifications.next_attempt", { at: exactText(due) })}`,
+    message === undefined ? "" : `, ${t("notifications.in_message", { number: String(message) })}`,
   ];
 }

@@ -4,14 +4,17 @@ import { useState } from "preact/hooks";
 import { actions } from "./actions.js";
 import { call } from "./api.js";
 import { h, keepingFocus, say, shown, table } from "./dom.js";
-import { amountText, momentText, timeOf, utcText } from "./format.js";
+import { amountText, decimalText, exactText, momentText, timeOf, utcText } from "./format.js";
 import { html } from "./html.js";
+import { t } from "./language.js";
 import { listAddress, neighboursOf, stateMark } from "./list.js";
 import { moneyBar } from "./money.js";
 import { notifications } from "./notifications.js";
 import { keepFresh } from "./poll.js";
+import { sentenceOf } from "./sentences.js";
 import { clock, shell } from "./state.js";
 import { messagesOf, parties, sinceText, stepsOf } from "./story.js";
+import { when } from "./when.js";
 import { kindWords, outcomeWords, refundWords } from "./words.js";
 
 /** @import { Entry, Listed, Page, Payment, Timeline, ListedNotification } from "./api.js" */
@@ -54,7 +57,7 @@ export async function paymentView(main, [hash = ""], _query, signal) {
       ),
     ]);
     const [payment] = page.payments;
-    if (payment === undefined || payment.hash !== hash) throw new Error("Payment not found.");
+    if (payment === undefined || payment.hash !== hash) throw new Error(t("payment.not_found"));
     if (isOver()) return;
     document.title = `${shown(payment.merchant_payment_code)} · Cofre`;
     if (JSON.stringify(listed) !== shownNotifications) {
@@ -71,7 +74,7 @@ export async function paymentView(main, [hash = ""], _query, signal) {
     render(html`<${Steps} timeline=${timeline} />`, parts.steps);
     render(html`<${Facts} payment=${payment} wire=${wire} />`, parts.facts);
     parts.money.replaceChildren(
-      h("h2", {}, "Money"),
+      h("h2", {}, t("payment.money")),
       moneyBar(payment),
       ...refundsOf(wire, payment.currency_ext),
     );
@@ -108,26 +111,26 @@ function Head({ payment }) {
   return html`
     <div class="headline">
       <p class="steps-between">
-        <a href=${listAddress()} rel="up" onClick=${back}>← Payments</a>
+        <a href=${listAddress()} rel="up" onClick=${back}>← ${t("view.payments")}</a>
         <kbd aria-hidden="true">Esc</kbd>
-        ${count > 0 && html`<span class="soft">${place} of ${count}</span>`}
-        ${after !== undefined && html`<${Neighbour} rel="prev" hash=${after} text="Newer" letter="k" />`}
-        ${before !== undefined && html`<${Neighbour} rel="next" hash=${before} text="Older" letter="j" />`}
+        ${count > 0 && html`<span class="soft">${t("payment.place", { place, all: count })}</span>`}
+        ${after !== undefined && html`<${Neighbour} rel="prev" hash=${after} text=${t("payment.newer")} letter="k" />`}
+        ${before !== undefined && html`<${Neighbour} rel="next" hash=${before} text=${t("payment.older")} letter="j" />`}
       </p>
       <p class="sum">
         <strong>${amountText(amount, currency)} ${shown(currency)}</strong>${" "}
         <${Mark} payment=${payment} />
       </p>
       <p class="under">
-        <bdi class="code">${shown(code)}</bdi>${" "}<${Copy} text=${code} what="code" /> ·${" "}
-        <bdi>${shown(name)}</bdi> · ${shown(brand)} ${shown(mask)} ·${" "}
+        <bdi class="code">${shown(code)}</bdi>${" "}<${Copy} text=${code} label=${t("copy.code")} />
+        ·${" "} <bdi>${shown(name)}</bdi> · ${shown(brand)} ${shown(mask)} ·${" "}
         <time datetime=${`${opened.replace(" ", "T")}Z`} title=${utcText(opened)}>
           ${momentText(opened, timeOf(clock.value?.now ?? ""))} (${shown(opened.slice(11, 16))} UTC)
         </time>
       </p>
       <p class="copies">
-        <${Copy} text=${location.href} what="link" isShown />
-        <${Copy} text=${curlOf(hash)} what="as curl" isShown />
+        <${Copy} text=${location.href} label=${t("copy.link")} isShown />
+        <${Copy} text=${curlOf(hash)} label=${t("copy.curl")} isShown />
       </p>
     </div>
   `;
@@ -157,15 +160,15 @@ function Neighbour({ rel, hash, text, letter }) {
   >`;
 }
 
-/** @param {{ text: string, what: string, isShown?: boolean }} props */
-function Copy({ text, what, isShown = false }) {
+/** @param {{ text: string, label: string, isShown?: boolean }} props */
+function Copy({ text, label, isShown = false }) {
   const copy = () =>
     void navigator.clipboard.writeText(text).then(
-      () => say("Copied."),
-      () => say("The browser did not allow copying."),
+      () => say(t("copied")),
+      () => say(t("copy.refused")),
     );
-  return html`<button type="button" class="small" aria-label=${`Copy ${what}`} onClick=${copy}>
-    ${isShown ? `Copy ${what}` : "Copy"}
+  return html`<button type="button" class="small" aria-label=${label} onClick=${copy}>
+    ${isShown ? label : t("copy")}
   </button>`;
 }
 
@@ -198,13 +201,13 @@ function Diagram({ messages }) {
   const begun = Date.parse(first.at);
   return html`
     <div class="box">
-      <h2>What happened</h2>
-      <div class="wide" tabindex="0" role="region" aria-label="Diagram">
+      <h2>${t("payment.happened")}</h2>
+      <div class="wide" tabindex="0" role="region" aria-label=${t("payment.diagram")}>
         <svg
           class="sequence"
           viewBox=${`0 0 ${width} ${height}`}
           role="img"
-          aria-label="Messages between shop, Cofre, acquirer and receivers; the timeline below has them as text"
+          aria-label=${t("payment.diagram_explained")}
         >
           ${shownParties.map(
             (name, place) => html`
@@ -225,7 +228,12 @@ function Diagram({ messages }) {
           )}
         </svg>
       </div>
-      ${messages.length > rows.length && html`<p class="soft">The first ${rows.length} of ${messages.length} messages.</p>`}
+      ${
+        messages.length > rows.length &&
+        html`<p class="soft">
+          ${t("payment.first_messages", { shown: rows.length, all: messages.length })}
+        </p>`
+      }
     </div>
   `;
 }
@@ -251,25 +259,22 @@ function Arrow({ message: { from, to, text, colour, isLost }, y, time }) {
 
 /** The label of an entry's raw message, for entries that have one. */
 const messages = new Map([
-  ["request", "Request and response"],
-  ["call", "Message and response"],
+  ["request", t("payment.request_data")],
+  ["call", t("payment.call_data")],
 ]);
 
 /** @param {{ timeline: Timeline }} props */
 function Steps({ timeline: { entries, recording } }) {
   const { since, complete } = recording;
   const missing =
-    since === null ? "none are available." : `none before ${moment(since)} are available.`;
+    since === null
+      ? t("payment.not_recorded")
+      : t("payment.recorded_since", { at: exactText(since) });
   const begun = Date.parse(entries[0]?.at ?? "");
   return html`
     <div>
-      <h2>Timeline</h2>
-      ${
-        !complete &&
-        html`<p class="soft">
-          Requests, acquirer calls and deliveries are kept in memory only: ${missing}
-        </p>`
-      }
+      <h2>${t("payment.timeline")}</h2>
+      ${!complete && html`<p class="soft">${missing}</p>`}
       <ol class="timeline">
         ${stepsOf(entries).map((step) => html`<${StepRow} key=${step.key} step=${step} begun=${begun} />`)}
       </ol>
@@ -279,19 +284,19 @@ function Steps({ timeline: { entries, recording } }) {
 
 /** @param {{ step: Step, begun: number }} props */
 function StepRow({ step: { entry, attempts }, begun }) {
-  const { at, kind, text, data } = entry;
+  const { at, kind, data } = entry;
   const label = messages.get(kind);
   const { postings = [] } = data;
   return html`
     <li>
       <time datetime=${at} class="soft" title=${utcText(at)}>
-        ${sinceText(Date.parse(at) - begun)}<span class="unseen"> ${moment(at)}</span>
+        ${sinceText(Date.parse(at) - begun)}<span class="unseen"> ${exactText(at)}</span>
       </time>
       <div class="step">
         <span class=${`dot ${colourOf(entry)}`}></span>
-        <strong>${shown(kindWords(kind))}</strong> <bdi>${shown(text)}</bdi>
+        <strong>${shown(kindWords(kind))}</strong> <bdi>${shown(sentenceOf(entry))}</bdi>
         ${label !== undefined && html`<${Raw} label=${label} data=${data} />`}
-        ${postings.length > 0 && html`<${Raw} label="Ledger entries" data=${postings} />`}
+        ${postings.length > 0 && html`<${Raw} label=${t("payment.ledger_entries")} data=${postings} />`}
         ${receiversOf(attempts).map(
           ([receiver, tries]) =>
             html`<${Attempts} key=${receiver} receiver=${receiver} tries=${tries} />`,
@@ -325,12 +330,12 @@ function Attempts({ receiver, tries }) {
   const last = tries.at(-1);
   const outcome = last?.data["outcome"];
   const words = typeof outcome === "string" ? outcomeWords(outcome) : "";
-  const line = `${tries.length} ${tries.length === 1 ? "attempt" : "attempts"}, the last: ${words}`;
+  const line = t("payment.attempts", { count: tries.length, outcome: words });
   return html`
     <details>
       <summary><bdi>${shown(receiver)}</bdi>: ${shown(line)}</summary>
       <ul class="tries">
-        ${tries.map(({ at, text }) => html`<li key=${at}><time title=${utcText(at)}>${moment(at)}</time> <bdi>${shown(text)}</bdi></li>`)}
+        ${tries.map((entry) => html`<li key=${entry.at}><time title=${utcText(entry.at)}>${exactText(entry.at)}</time> <bdi>${shown(sentenceOf(entry))}</bdi></li>`)}
       </ul>
     </details>
   `;
@@ -374,22 +379,30 @@ function Facts({ payment, wire }) {
   /** @type {readonly (readonly [name: string, value: unknown])[]} */
   const rows = [
     [
-      "Hash",
-      html`<span><code>${payment.hash}</code> <${Copy} text=${payment.hash} what="hash" /></span>`,
+      t("head.hash"),
+      html`<span
+        ><code>${payment.hash}</code> <${Copy} text=${payment.hash} label=${t("copy.hash")}
+      /></span>`,
     ],
-    ["Wire status", shown(`${wire.status}, ${said.code}: ${said.description}`)],
-    ["Auth code", shown(said.authcode ?? "none")],
-    ["Card", shown(`${payment.brand} ${payment.masked_card_number}`)],
-    ["Instalments", shown(payment.instalments)],
-    ["Country", shown(payment.country)],
-    ["Local amount", shown(`${payment.amount_br} ${payment.currency_br}`)],
-    ["Rate", payment.currency_ext === payment.currency_br ? "none" : shown(wire.currency_rate)],
-    ["Opened (UTC)", shown(payment.open_date)],
+    [t("facts.wire_status"), shown(`${wire.status}, ${said.code}: ${said.description}`)],
+    [t("facts.auth_code"), shown(said.authcode ?? t("none"))],
+    [t("head.card"), shown(`${payment.brand} ${payment.masked_card_number}`)],
+    [t("head.instalments"), shown(payment.instalments)],
+    [t("facts.country"), shown(payment.country)],
+    [
+      t("head.local"),
+      `${amountText(payment.amount_br, payment.currency_br)} ${shown(payment.currency_br)}`,
+    ],
+    [
+      t("facts.rate"),
+      payment.currency_ext === payment.currency_br ? t("none") : decimalText(wire.currency_rate),
+    ],
+    [t("facts.opened"), shown(payment.open_date)],
   ];
   return html`
     <div>
       <section class="box">
-        <h2>Facts</h2>
+        <h2>${t("facts.title")}</h2>
         <dl class="pairs">
           ${rows.map(
             ([name, value]) =>
@@ -401,21 +414,21 @@ function Facts({ payment, wire }) {
         </dl>
       </section>
       <section class="box">
-        <h2>Customer</h2>
+        <h2>${t("head.customer")}</h2>
         <dl class="pairs">
           <div>
-            <dt>Name</dt>
+            <dt>${t("facts.name")}</dt>
             <dd><bdi>${shown(payment.name)}</bdi></dd>
           </div>
           <div>
-            <dt>E-mail</dt>
+            <dt>${t("head.email")}</dt>
             <dd><bdi>${shown(email)}</bdi></dd>
           </div>
           <div>
-            <dt>Others</dt>
+            <dt>${t("facts.others")}</dt>
             <dd>
               <a href=${`#/payments?${new URLSearchParams({ search: email }).toString()}`}
-                >Payments with this e-mail</a
+                >${t("facts.same_email")}</a
               >
             </dd>
           </div>
@@ -432,13 +445,17 @@ function Facts({ payment, wire }) {
 function refundsOf({ refunds = [] }, currency) {
   if (refunds.length === 0) return [];
   const rows = refunds.map(({ amount_ext: amount, status, request_date: asked, description }) => [
-    `${amount} ${currency}`,
+    `${amountText(amount, currency)} ${shown(currency)}`,
     refundWords(status),
-    h("span", { title: `Requested ${asked} UTC` }, shown(description)),
+    h("span", { title: t("refunds.requested_at", { at: exactText(asked) }) }, shown(description)),
   ]);
   return [
-    h("h3", {}, "Refunds"),
-    h("div", { class: "wide" }, table("Refunds", ["Amount", "State", "Reason"], rows)),
+    h("h3", {}, t("refunds.title")),
+    h(
+      "div",
+      { class: "wide" },
+      table(t("refunds.title"), [t("head.amount"), t("head.state"), t("head.reason")], rows),
+    ),
   ];
 }
 
@@ -452,35 +469,36 @@ function linesOf(data) {
     .map((line) => `${shown(line)}\n`);
 }
 
-/** @param {string} at */
-function moment(at) {
-  return shown(at.replace("T", " ").replace("Z", ""));
-}
-
 /** @param {Timeline} timeline */
 function ledgerOf({ entries, price, problems }) {
-  const heads = ["When (UTC)", "Entry", "Account", "Amount", "Balance"];
+  const heads = [
+    t("head.when"),
+    t("ledger.entry"),
+    t("ledger.account"),
+    t("head.amount"),
+    t("head.balance"),
+  ];
   const rows = entries.flatMap(({ at, data: { postings = [] } }) =>
     postings.map(({ kind, account, amount, balance, currency }) => [
-      moment(at),
+      when(at),
       kind,
       account,
-      `${amount} ${currency}`,
-      balance,
+      `${amountText(amount, currency)} ${shown(currency)}`,
+      amountText(balance, currency),
     ]),
   );
   return [
-    h("h2", {}, "Ledger"),
+    h("h2", {}, t("ledger.title")),
     ...problems.map((text) => h("p", { class: "problem" }, text)),
-    h("ul", {}, ...price.map(({ text }) => h("li", {}, text))),
+    h("ul", {}, ...price.map(({ text }) => h("li", { lang: "en" }, text))),
     h(
       "details",
       {},
-      h("summary", { "data-name": "postings" }, `${rows.length} postings`),
+      h("summary", { "data-name": "postings" }, t("ledger.count", { count: rows.length })),
       h(
         "div",
-        { class: "wide", tabindex: "0", role: "region", "aria-label": "Postings" },
-        table("Postings", heads, rows),
+        { class: "wide", tabindex: "0", role: "region", "aria-label": t("ledger.postings") },
+        table(t("ledger.postings"), heads, rows),
       ),
     ),
   ];

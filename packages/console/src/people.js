@@ -1,29 +1,39 @@
 // The users of the console and their roles.
 import { call } from "./api.js";
 import { ask, field, foreign, h, problem, say, select, shown } from "./dom.js";
+import { exactText } from "./format.js";
+import { parts, t } from "./language.js";
 import { liveList } from "./live-list.js";
 import { personOfPage, roles } from "./session.js";
+import { when } from "./when.js";
+import { roleWords } from "./words.js";
 
 /** @import { Person } from "./session.js" */
 
 /** @typedef {Person & { place: number }} Placed */
 
-const heads = ["Name", "Role", "State", "Last sign-in (UTC)", "Actions"];
+const heads = [
+  t("facts.name"),
+  t("people.role"),
+  t("head.state"),
+  t("people.last"),
+  t("actions.title"),
+];
 /** Numbers as zero-padded text, so that they sort numerically. */
 const digits = 6;
 
 /** @type {readonly (readonly [value: string, text: string])[]} */
 const roleOptions = [
-  ["viewer", "viewer: can view"],
-  ["operator", "operator: can also move money"],
-  ["admin", "admin: can do everything"],
+  ["viewer", t("role.viewer.may")],
+  ["operator", t("role.operator.may")],
+  ["admin", t("role.admin.may")],
 ];
 
 /** @type {Readonly<Record<string, readonly [text: string, colour: string]>>} */
 const states = {
-  invited: ["invited", "waiting"],
-  active: ["active", "good"],
-  disabled: ["disabled", "over"],
+  invited: [t("people.invited"), "waiting"],
+  active: [t("people.active"), "good"],
+  disabled: [t("people.disabled"), "over"],
 };
 
 /** @type {import("./main.js").View} */
@@ -48,11 +58,11 @@ export async function peopleView(main, _words, _query, signal) {
       trouble.replaceChildren(problem(error));
     }
   };
-  main.append(inviteForm(act), trouble, link, h("h2", {}, "All users"));
+  main.append(inviteForm(act), trouble, link, h("h2", {}, t("people.all")));
   refresh = await liveList(main, signal, {
-    caption: "Users, by name",
+    caption: t("people.caption"),
     heads,
-    noun: ["user", "users"],
+    counted: (count) => t("people.count", { count }),
     isFiltered: false,
     page: async () => {
       const { users } = /** @type {{ users: Person[] }} */ (await call("/__cofre/users", {}));
@@ -73,13 +83,7 @@ export async function peopleView(main, _words, _query, signal) {
  */
 function invited(name, invitation) {
   return [
-    h(
-      "p",
-      {},
-      "Invitation link for ",
-      foreign(name),
-      ". It is shown only now, works once and expires after 24 hours. Give it only to this user.",
-    ),
+    h("p", {}, ...parts("people.link", { name: foreign(name) })),
     h("p", {}, h("code", { class: "link" }, `${location.origin}/#invite=${shown(invitation)}`)),
   ];
 }
@@ -96,7 +100,10 @@ function inviteForm(act) {
   });
   const role = select("role", roleOptions, "viewer");
   const send = async () => {
-    await act({ action: "invite", name: name.value.trim(), role: role.value }, "Invited.");
+    await act(
+      { action: "invite", name: name.value.trim(), role: role.value },
+      t("people.done_invited"),
+    );
     name.value = "";
   };
   return h(
@@ -108,9 +115,9 @@ function inviteForm(act) {
         void send();
       },
     },
-    field("Name", name),
-    field("Role", role),
-    h("button", { type: "submit" }, "Invite"),
+    field(t("facts.name"), name),
+    field(t("people.role"), role),
+    h("button", { type: "submit" }, t("people.invite")),
   );
 }
 
@@ -131,48 +138,50 @@ function cells(person, act) {
   const isOwn = id === personOfPage()?.id;
   return [
     foreign(name),
-    foreign(role),
+    foreign(roleWords(role)),
     h(
       "span",
       { class: "marks" },
       h("span", { class: `mark ${colour}` }, text),
-      locked !== null && h("span", { class: "mark bad" }, `locked until ${shown(locked)}`),
+      locked !== null &&
+        h("span", { class: "mark bad" }, t("people.locked", { at: exactText(locked) })),
     ),
-    last === null
-      ? "never"
-      : h("time", { datetime: last }, shown(last.replace("T", " ").replace(/(?:\.\d+)?Z$/, ""))),
+    last === null ? t("never") : when(last),
     isOwn
-      ? "you"
+      ? t("people.you")
       : h(
           "span",
           { class: "buttons" },
           ...others.map((each) => {
             const make = () =>
-              void act({ action: "set_role", id, role: each }, `Role changed to ${each}.`);
-            if (each !== "admin") return button(`Make ${each}`, make);
-            return button("Make admin…", () =>
-              ask(
-                `Make ${shown(name)} an admin, who can do everything, including managing users?`,
-                "Make admin",
-                make,
-              ),
+              void act(
+                { action: "set_role", id, role: each },
+                t("people.role_changed", { role: roleWords(each) }),
+              );
+            const label = t("people.make", { role: roleWords(each) });
+            if (each !== "admin") return button(label, make);
+            return button(`${label}…`, () =>
+              ask(t("people.make_admin_question", { name: shown(name) }), label, make),
             );
           }),
           locked !== null &&
-            button("Unlock", () => void act({ action: "unlock", id }, "Unlocked.")),
-          button("Invite again…", () =>
+            button(
+              t("people.unlock"),
+              () => void act({ action: "unlock", id }, t("people.unlocked")),
+            ),
+          button(`${t("people.reinvite")}…`, () =>
             ask(
-              `Remove the password and authenticator of ${shown(name)} and create a new invitation link?`,
-              "Invite again",
-              () => void act({ action: "reinvite", id }, "Invited again."),
+              t("people.reinvite_question", { name: shown(name) }),
+              t("people.reinvite"),
+              () => void act({ action: "reinvite", id }, t("people.reinvited")),
             ),
           ),
           state !== "disabled" &&
-            button("Disable…", () =>
+            button(`${t("people.disable")}…`, () =>
               ask(
-                `Disable ${shown(name)}? A disabled user cannot sign in.`,
-                "Disable",
-                () => void act({ action: "disable", id }, "Disabled."),
+                t("people.disable_question", { name: shown(name) }),
+                t("people.disable"),
+                () => void act({ action: "disable", id }, t("people.now_disabled")),
               ),
             ),
         ),

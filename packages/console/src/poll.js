@@ -1,6 +1,7 @@
 // Refreshes the shown data while the page is visible.
 import { isAboutKey } from "./api.js";
 import { say } from "./dom.js";
+import { t } from "./language.js";
 import { isLogin } from "./session.js";
 
 const everyMs = 2_000;
@@ -27,18 +28,15 @@ export async function keepFresh(signal, work) {
     if (document.hidden) continue;
     try {
       await work();
-      if (isLost) say("The server answers again.");
+      if (isLost) say(t("server.answers_again"));
       isLost = false;
     } catch (error) {
       if (signal.aborted) return;
       if (isAboutKey(error)) {
-        if (!isLogin())
-          say(
-            "The server no longer accepts this key, and the data shown is out of date. Remove the key and enter another.",
-          );
+        if (!isLogin()) say(t("server.key_refused"));
         return;
       }
-      say("The server does not answer. The data shown may be out of date.");
+      say(t("server.silent_stale"));
       isLost = true;
     }
   }

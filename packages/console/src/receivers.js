@@ -1,7 +1,9 @@
 // The receivers of the account's notifications, and whether they are active.
 import { call } from "./api.js";
 import { foreign, h, keepingFocus, problem, say, shown, table } from "./dom.js";
+import { parts, t } from "./language.js";
 import { mayDo } from "./session.js";
+import { when } from "./when.js";
 
 /**
  * `disabled`: at `disabled_at` if known; `gone`: it has answered 410, at `gone_at`.
@@ -9,8 +11,8 @@ import { mayDo } from "./session.js";
  * string }} Receiver
  */
 
-const headsOfViewer = ["Receiver", "Address", "State"];
-const headsOfAdmin = [...headsOfViewer, "Change"];
+const headsOfViewer = [t("head.receiver"), t("head.address"), t("head.state")];
+const headsOfAdmin = [...headsOfViewer, t("head.change")];
 
 /**
  * A part of a view that shows the given receivers.
@@ -19,7 +21,7 @@ const headsOfAdmin = [...headsOfViewer, "Change"];
 export function receiversPart() {
   const list = h("div");
   const trouble = h("div");
-  const part = h("section", {}, h("h2", {}, "Receivers"), list, trouble);
+  const part = h("section", {}, h("h2", {}, t("receivers.title")), list, trouble);
   let made = "";
 
   /** @param {readonly Receiver[]} receivers */
@@ -28,7 +30,7 @@ export function receiversPart() {
     if (now === made) return;
     made = now;
     keepingFocus(list, () => [
-      receivers.length === 0 ? nobody() : listOf(receivers, (receiver) => void turn(receiver)),
+      receivers.length === 0 ? none() : listOf(receivers, (receiver) => void turn(receiver)),
     ]);
   };
 
@@ -45,11 +47,7 @@ export function receiversPart() {
       );
       trouble.replaceChildren();
       show(endpoints);
-      say(
-        isOn
-          ? `${id} is disabled. Its notifications are kept.`
-          : `${id} is enabled. Its kept notifications are sent.`,
-      );
+      say(isOn ? t("receivers.now_disabled", { id }) : t("receivers.now_enabled", { id }));
     } catch (error) {
       trouble.replaceChildren(problem(error));
     }
@@ -58,17 +56,15 @@ export function receiversPart() {
   return { part, show };
 }
 
-function nobody() {
+function none() {
   return h(
     "p",
     { class: "nothing" },
-    "This account has no receivers: only payments with their own notification address are notified. Add addresses to ",
-    h("code", {}, "notificationEndpoints"),
-    " in the ",
-    h("a", { href: "#/settings" }, "settings"),
-    ", or run ",
-    h("code", {}, "cofre listen"),
-    " to register a program on your machine.",
+    ...parts("receivers.none", {
+      setting: h("code", {}, "notificationEndpoints"),
+      settings: h("a", { href: "#/settings" }, t("receivers.settings")),
+      command: h("code", {}, "cofre listen"),
+    }),
   );
 }
 
@@ -84,31 +80,25 @@ function listOf(receivers, turn) {
     stateOf(receiver),
     ...(mayDo("admin") ? [switchOf(receiver, () => turn(receiver))] : []),
   ]);
-  return h("div", { class: "wide" }, table("Receivers", heads, rows));
+  return h("div", { class: "wide" }, table(t("receivers.title"), heads, rows));
 }
 
 /** @param {Receiver} receiver */
 function stateOf({ state, disabled_at: disabledAt, gone_at: goneAt }) {
-  if (state === "enabled") return h("span", { class: "mark good" }, "enabled");
-  const why =
-    state === "disabled"
-      ? ["It was disabled", ...at(disabledAt)]
-      : ["It answered 410", ...at(goneAt)];
+  if (state === "enabled") return h("span", { class: "mark good" }, t("receivers.enabled"));
+  const isDisabled = state === "disabled";
+  const since = isDisabled ? disabledAt : goneAt;
   return h(
     "span",
     {},
-    h("span", { class: "mark bad" }, state),
+    h("span", { class: "mark bad" }, isDisabled ? t("receivers.disabled") : t("receivers.gone")),
     " ",
-    ...why,
-    ". Its notifications are kept.",
+    ...(since === undefined
+      ? [isDisabled ? t("receivers.was_disabled") : t("receivers.answered_410")]
+      : parts(isDisabled ? "receivers.was_disabled_at" : "receivers.answered_410_at", {
+          at: when(since),
+        })),
   );
-}
-
-/** @param {string | undefined} time */
-function at(time) {
-  return time === undefined
-    ? []
-    : [" at ", h("time", { datetime: `${time.replace(" ", "T")}Z` }, foreign(time)), " (UTC)"];
 }
 
 /**
@@ -116,7 +106,7 @@ function at(time) {
  * @param {() => void} turn
  */
 function switchOf({ id, state }, turn) {
-  const words = state === "enabled" ? "Disable" : "Enable";
+  const words = state === "enabled" ? t("receivers.disable") : t("receivers.enable");
   return h(
     "button",
     {

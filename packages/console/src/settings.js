@@ -1,6 +1,7 @@
 // The account's settings, with a description of each, to view and change.
 import { call } from "./api.js";
 import { h, problem, say, select, shown } from "./dom.js";
+import { t } from "./language.js";
 import { keepFresh } from "./poll.js";
 import { mayDo } from "./session.js";
 import { own } from "./words.js";
@@ -24,8 +25,8 @@ import { own } from "./words.js";
 /** Titles of groups of settings. */
 /** @type {Readonly<Record<string, string>>} */
 const titles = {
-  simulator: "Simulated acquirer",
-  notificationChaos: "Notification faults",
+  simulator: t("settings.simulator"),
+  notificationChaos: t("settings.chaos"),
 };
 
 /** @type {import("./main.js").View} */
@@ -37,7 +38,7 @@ export async function settingsView(main, _words, _query, signal) {
   /** @type {Switch[]} */
   const switches = [];
   const trouble = h("div");
-  const save = h("button", { type: "submit", name: "save", disabled: true }, "Save");
+  const save = h("button", { type: "submit", name: "save", disabled: true }, t("save"));
   let isSaving = false;
   const count = h("span", { class: "soft", role: "status" });
 
@@ -45,7 +46,9 @@ export async function settingsView(main, _words, _query, signal) {
   const showChanges = (changed) => {
     save.disabled = changed.length === 0;
     const words =
-      changed.length === 0 ? "No unsaved changes." : `Unsaved changes: ${changed.length}.`;
+      changed.length === 0
+        ? t("settings.unchanged")
+        : t("settings.changed", { count: changed.length });
     if (count.textContent !== words) count.textContent = words;
   };
   const changes = () => switches.filter(({ control, kept }) => control.value !== kept);
@@ -76,7 +79,7 @@ export async function settingsView(main, _words, _query, signal) {
         if (sent.get(each) === each.control.value) each.control.value = each.kept;
       }
       trouble.replaceChildren();
-      say("Saved.");
+      say(t("settings.saved"));
     } catch (error) {
       trouble.replaceChildren(problem(error));
     }
@@ -120,18 +123,14 @@ export async function settingsView(main, _words, _query, signal) {
     ),
     ...groups.flatMap((group) => [
       h("h2", {}, own(titles, group.name) ?? shown(group.name)),
-      h("p", { class: "soft" }, shown(group.doc)),
+      h("p", { class: "soft", lang: "en" }, shown(group.doc)),
       ...rowsOf(group.settings ?? [], [group.name]),
     ]),
     mayDo("admin") && h("div", { class: "save" }, trouble, save, count),
   );
   showChanges([]);
   main.append(
-    h(
-      "p",
-      {},
-      mayDo("admin") ? "Changes apply from the next request." : "Only admins can change settings.",
-    ),
+    h("p", {}, mayDo("admin") ? t("settings.explained") : t("settings.admins_only")),
     form,
   );
   void keepFresh(signal, async () => {
@@ -151,15 +150,23 @@ function row(name, { default: initially, allowed, doc, unit, settings }, control
   control.id = label;
   control.disabled = !mayDo("admin");
   control.setAttribute("aria-describedby", told);
-  const text = initially === "" ? "empty" : shown(textOf(initially, unit));
-  const range = unit === "thousandths" ? "0% to 100%, in steps of 0.1%" : shown(allowed);
-  const usual = settings === undefined && typeof initially !== "object" ? `; default ${text}` : "";
+  const text = initially === "" ? t("settings.empty") : shown(textOf(initially, unit));
+  const range = unit === "thousandths" ? t("settings.percent_range") : shown(allowed);
+  const usual =
+    settings === undefined && typeof initially !== "object"
+      ? `; ${t("settings.default", { value: text })}`
+      : "";
   return h(
     "div",
     { class: "setting" },
     h("label", { for: label, class: "code" }, shown(name)),
     control,
-    h("p", { id: told, class: "soft" }, `${shown(doc)} (${range}${usual})`),
+    h(
+      "p",
+      { id: told, class: "soft" },
+      h("span", { lang: "en" }, shown(doc)),
+      ` (${range}${usual})`,
+    ),
   );
 }
 
@@ -244,10 +251,10 @@ function asked(changed) {
  * @param {string} text
  */
 function thousandths(path, text) {
-  const percent = /^\s*(\d{1,3}(?:\.\d)?)\s*%\s*$/.exec(text)?.[1];
+  const percent = /^\s*(\d{1,3}(?:[.,]\d)?)\s*%\s*$/.exec(text)?.[1]?.replace(",", ".");
   const value = Math.round(Number(percent) * 10);
   if (percent === undefined || value > 1000)
-    throw new Error(`${path.join(".")} must be from 0% to 100%, in steps of 0.1%.`);
+    throw new Error(t("settings.not_percent", { name: path.join(".") }));
   return value;
 }
 
@@ -260,6 +267,6 @@ function parsed(name, text) {
   try {
     return JSON.parse(text);
   } catch {
-    throw new Error(`${name} must be a list in JSON.`);
+    throw new Error(t("settings.not_json", { name }));
   }
 }

@@ -3,10 +3,11 @@ import { useState } from "preact/hooks";
 import { call, isAboutKey, subjectOfTab } from "./api.js";
 import { problemText, say, shown } from "./dom.js";
 import { html } from "./html.js";
+import { keepLanguage, language, languageOptions, locale, t } from "./language.js";
 import { refreshNow } from "./poll.js";
 import { mayDo } from "./session.js";
 import { clock, counters, shell, stateCounts } from "./state.js";
-import { own } from "./words.js";
+import { own, roleWords } from "./words.js";
 import { movedWords } from "./worlds.js";
 
 /** @import { Clock, Link } from "./state.js" */
@@ -24,11 +25,11 @@ export function SideBar(actions) {
       <p class="brand">
         <a href="#/payments">Cofre</a>
         <span class="tag" id="tag"
-          >${world === undefined ? "sandbox" : `world: ${shown(world)}`}</span
+          >${world === undefined ? t("side.sandbox") : t("side.world", { name: shown(world) })}</span
         >
       </p>
       ${links.length > 0 && html`<${ClockBox} />`}
-      ${links.length > 0 && html`<${Navigation} ...${actions} />`}
+      ${links.length > 0 ? html`<${Navigation} ...${actions} />` : html`<${LanguageChoice} />`}
     </div>
   `;
 }
@@ -54,9 +55,11 @@ function ClockBox() {
   const due = now.next_due;
   const mayMove = now.isWorld && mayDo("admin");
   return html`
-    <div class="clock" role="group" aria-label="Clock">
+    <div class="clock" role="group" aria-label=${t("side.clock")}>
       <time datetime=${now.now} title=${shown(now.now)}>${dayAndTime(now.now)}</time>${" "}
-      <span class=${now.running ? "soft" : "paused"}>${now.running ? "UTC" : "UTC, paused"}</span>
+      <span class=${now.running ? "soft" : "paused"}
+        >${now.running ? "UTC" : t("side.paused")}</span
+      >
       ${
         mayMove &&
         html`
@@ -73,10 +76,10 @@ function ClockBox() {
                 <button
                   type="button"
                   disabled=${isBusy}
-                  title=${`Next event: ${shown(due)}`}
+                  title=${t("side.next_event", { at: shown(due) })}
                   onClick=${() => void advance("next")}
                 >
-                  next: ${sameDay(due, now.now) ? timeOfDay(due) : dayAndTime(due)}
+                  ${t("side.next", { at: sameDay(due, now.now) ? timeOfDay(due) : dayAndTime(due) })}
                 </button>
               `
             }
@@ -92,7 +95,7 @@ function Navigation({ onLeave, onSignOut, onHelp }) {
   const { links, person } = shell.value;
   const groups = [...new Set(links.map(({ group }) => group))];
   return html`
-    <nav id="nav" aria-label="Console">
+    <nav id="nav" aria-label=${t("side.console")}>
       ${groups.map(
         (group) => html`
           <div key=${group} class="group">
@@ -105,25 +108,50 @@ function Navigation({ onLeave, onSignOut, onHelp }) {
       )}
       <div class="group last">
         <ul>
-          <li><a href="/docs">Docs</a></li>
-          ${person !== undefined && html`<li><a href="#/account" aria-current=${currentOf("account")}>Password</a></li>`}
+          <li><a href="/docs">${t("side.docs")}</a></li>
+          ${person !== undefined && html`<li><a href="#/account" aria-current=${currentOf("account")}>${t("side.password")}</a></li>`}
           <li>
-            <button type="button" class="plain" onClick=${onHelp}>Shortcuts</button>
+            <button type="button" class="plain" onClick=${onHelp}>${t("side.shortcuts")}</button>
             <kbd aria-hidden="true">?</kbd>
           </li>
           ${
             person === undefined
               ? html`<li>
-                  <button type="button" class="plain" onClick=${onLeave}>Remove key</button>
+                  <button type="button" class="plain" onClick=${onLeave}>
+                    ${t("side.remove_key")}
+                  </button>
                 </li>`
               : html`<li>
-                  <button type="button" class="plain" onClick=${onSignOut}>Sign out</button>
+                  <button type="button" class="plain" onClick=${onSignOut}>
+                    ${t("side.sign_out")}
+                  </button>
                 </li>`
           }
         </ul>
-        ${person !== undefined && html`<p class="who"><bdi>${shown(person.name)}</bdi>, ${person.role}</p>`}
+        ${person !== undefined && html`<p class="who"><bdi>${shown(person.name)}</bdi>, ${roleWords(person.role)}</p>`}
+        <${LanguageChoice} />
       </div>
     </nav>
+  `;
+}
+
+/** The page is loaded again in the chosen language. */
+function LanguageChoice() {
+  /** @param {Event} event */
+  const choose = ({ target }) => {
+    if (!(target instanceof HTMLSelectElement)) return;
+    keepLanguage(target.value);
+    location.reload();
+  };
+  return html`
+    <select class="language" name="language" aria-label=${t("side.language")} onChange=${choose}>
+      ${languageOptions.map(
+        ([tag, name]) =>
+          html`<option key=${tag} value=${tag} lang=${tag} selected=${tag === language}>
+            ${name}
+          </option>`,
+      )}
+    </select>
   `;
 }
 
@@ -181,7 +209,12 @@ async function refreshCounters() {
   const off = endpoints.filter(({ state }) => state !== "enabled").length;
   const { notifications: _, ...others } = counters.value;
   counters.value =
-    off === 0 ? others : { ...others, notifications: { text: `${off} off`, isBad: true } };
+    off === 0
+      ? others
+      : {
+          ...others,
+          notifications: { text: t("side.receivers_off", { count: off }), isBad: true },
+        };
 }
 
 const everyMs = 2_000;
@@ -236,8 +269,8 @@ function changed() {
   });
 }
 
-const day = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeZone: "UTC" });
-const minute = new Intl.DateTimeFormat("en-GB", { timeStyle: "short", timeZone: "UTC" });
+const day = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeZone: "UTC" });
+const minute = new Intl.DateTimeFormat(locale, { timeStyle: "short", timeZone: "UTC" });
 
 /** @param {string} at */
 function dayAndTime(at) {

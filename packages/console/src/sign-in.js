@@ -1,7 +1,9 @@
 // Sign-in by name, password and code, or by an invitation; and the end of an idle session.
 import { call, sessionOver } from "./api.js";
 import { facts, field, h, problem, say, shape } from "./dom.js";
+import { t } from "./language.js";
 import { end, isTouched, personOfPage, secondsLeft, secondsSilent, touch } from "./session.js";
+import { roleWords } from "./words.js";
 
 /** @import { Role, Session } from "./session.js" */
 
@@ -101,15 +103,15 @@ export function askToSignIn(main, why, entered) {
     );
   };
   main.replaceChildren(
-    h("h1", { tabindex: "-1" }, "Sign in"),
-    h("p", { class: "soft" }, "The code is the six digits that your authenticator app shows now."),
+    h("h1", { tabindex: "-1" }, t("sign_in")),
+    h("p", { class: "soft" }, t("sign_in.explained")),
     why === undefined ? "" : problem(why),
     ...secretForm(
-      "Sign in",
+      t("sign_in"),
       work,
-      field("Name", name),
-      field("Password", password),
-      field("Code", code),
+      field(t("facts.name"), name),
+      field(t("sign_in.password"), password),
+      field(t("sign_in.code"), code),
     ),
   );
   name.focus();
@@ -122,7 +124,7 @@ export function askToSignIn(main, why, entered) {
  * @param {() => void} leave
  */
 export async function acceptInvitation(main, invitation, entered, leave) {
-  const heading = h("h1", { tabindex: "-1" }, "Your invitation");
+  const heading = h("h1", { tabindex: "-1" }, t("invitation.title"));
   main.replaceChildren(heading);
   heading.focus();
   /** @type {Enrolment} */
@@ -132,11 +134,11 @@ export async function acceptInvitation(main, invitation, entered, leave) {
   } catch (error) {
     main.append(
       problem(error),
-      h("p", {}, "An admin can give you another link."),
+      h("p", {}, t("invitation.another")),
       h(
         "p",
         { class: "actions" },
-        h("button", { type: "button", class: "second", onclick: leave }, "Go to sign-in"),
+        h("button", { type: "button", class: "second", onclick: leave }, t("invitation.leave")),
       ),
     );
     return;
@@ -157,26 +159,25 @@ export async function acceptInvitation(main, invitation, entered, leave) {
     const given = { invitation, password: password.value, code: code.value.trim() };
     code.value = "";
     entered(/** @type {Session} */ (await call("/__cofre/enrolment", given)));
-    say("Welcome.");
+    say(t("invitation.welcome"));
   };
   main.append(
-    h(
-      "p",
-      {},
-      "Add this secret to an authenticator app. The app shows a six-digit code, new every 30 seconds, which you enter at each sign-in.",
-    ),
+    h("p", {}, t("invitation.explained")),
     facts([
-      ["Role", role],
-      ["Secret", h("code", { class: "secret" }, (secret.match(/.{1,4}/g) ?? []).join(" "))],
-      ["On this device", h("a", { href: uri }, "Open it in an authenticator app")],
+      [t("people.role"), roleWords(role)],
+      [
+        t("invitation.secret"),
+        h("code", { class: "secret" }, (secret.match(/.{1,4}/g) ?? []).join(" ")),
+      ],
+      [t("invitation.device"), h("a", { href: uri }, t("invitation.open_app"))],
     ]),
     picture(enrolment),
     ...secretForm(
-      "Set the password and sign in",
+      t("invitation.accept"),
       work,
-      field("Name", userName),
-      field("New password, at least 12 characters", password),
-      field("Code from the app", code),
+      field(t("facts.name"), userName),
+      field(t("password.new"), password),
+      field(t("invitation.code"), code),
     ),
   );
 }
@@ -194,7 +195,7 @@ function picture({ qr_path: path, qr_size: size }) {
       {
         viewBox: `-4 -4 ${size + 8} ${size + 8}`,
         role: "img",
-        "aria-label": "The secret as a QR code",
+        "aria-label": t("invitation.qr"),
       },
       shape("rect", { x: -4, y: -4, width: size + 8, height: size + 8, class: "paper" }),
       shape("path", { d: path, class: "ink" }),
@@ -210,7 +211,7 @@ export function watchSession() {
   const goOn = h(
     "button",
     { type: "button", class: "small", onclick: () => void ask() },
-    "Stay signed in",
+    t("session.stay"),
   );
   const warning = h("p", { class: "ending", role: "alert" }, words, " ", goOn);
   warning.hidden = true;
@@ -236,7 +237,7 @@ export function watchSession() {
     const isSilent =
       personOfPage() !== undefined && !document.hidden && secondsSilent() > askAfterSeconds;
     if (isSilent || (isEnding && (isTouched() || left <= 0 || warning.hidden === true))) void ask();
-    const text = isEnding ? "The session ends within a minute because this page is idle." : "";
+    const text = isEnding ? t("session.ending") : "";
     if (words.textContent !== text) words.textContent = text;
     warning.hidden = !isEnding;
     setTimeout(look, lookEveryMs);

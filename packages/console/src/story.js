@@ -1,10 +1,18 @@
 // What happened to a payment, from its timeline: the messages of the diagram and the steps of the
 // list. Independent of the document.
+import { decimalText } from "./format.js";
+import { t } from "./language.js";
+import { own, resultWords } from "./words.js";
 
 /** @import { Delivery, Entry } from "./api.js" */
 
 /** The parties of a diagram, from left to right. */
-export const parties = /** @type {const} */ (["Shop", "Cofre", "Acquirer", "Receivers"]);
+export const parties = /** @type {const} */ ([
+  t("party.shop"),
+  "Cofre",
+  t("party.acquirer"),
+  t("party.receivers"),
+]);
 
 /**
  * A message between two parties, by their places. `isLost`: it did not arrive, or is not answered.
@@ -76,12 +84,29 @@ function requestText(data) {
   const parameters = /** @type {Readonly<Record<string, unknown>>} */ (data["parameters"] ?? {});
   const payment = /** @type {Readonly<Record<string, unknown>>} */ (parameters["payment"] ?? {});
   const amount = textOf(parameters["amount"] ?? payment["amount_total"]);
-  return amount === "" ? path : `${path} ${amount}`;
+  return amount === "" ? path : `${path} ${decimalText(amount)}`;
 }
 
 /** @param {unknown} status */
 function colourOfStatus(status) {
   return numberOf(status) < 400 ? "good" : "bad";
+}
+
+/**
+ * The operations that an acquirer is asked for. Others are shown as they are.
+ * @type {Readonly<Record<string, string>>}
+ */
+const calls = {
+  authorize: t("call.authorize"),
+  capture: t("call.capture"),
+  void: t("call.void"),
+  reverse: t("call.reverse"),
+  refund: t("call.refund"),
+  inquire: t("call.inquire"),
+};
+/** @param {string} kind */
+function callWords(kind) {
+  return own(calls, kind) ?? kind;
 }
 
 /** @type {Readonly<Record<string, string>>} */
@@ -102,12 +127,14 @@ function callMessages(at, data) {
     at,
     cofre,
     acquirer,
-    amount === "" ? kind : `${kind} ${amount}`,
+    amount === "" ? callWords(kind) : `${callWords(kind)} ${decimalText(amount)}`,
     isBack ? "back" : "over",
   );
-  if (result === "unknown") return [sent, messageOf(at, acquirer, cofre, "no answer", "bad", true)];
+  if (result === "unknown")
+    return [sent, messageOf(at, acquirer, cofre, t("story.no_answer"), "bad", true)];
   const detail = textOf(outcome["authorization"]);
-  const words = detail === "" ? result : `${result} ${detail}`;
+  const words =
+    detail === "" ? resultWords(result) : `${resultWords(result)} ${resultWords(detail)}`;
   const colour = Object.hasOwn(colours, result) ? (colours[result] ?? "over") : "over";
   return [
     sent,
@@ -125,7 +152,8 @@ function deliveryMessages(at, data) {
   const kind = textOf(data["notification_type"]);
   return deliveries.map(({ state, attempts }) => {
     if (state === "delivered") return messageOf(at, cofre, receivers, kind, "good");
-    const words = attempts === 0 ? `${kind}: queued` : `${kind}: ${attempts} failed`;
+    const words =
+      attempts === 0 ? t("story.queued", { kind }) : t("story.failed", { kind, count: attempts });
     return messageOf(at, cofre, receivers, words, state === "failed" ? "bad" : "waiting", true);
   });
 }

@@ -1,9 +1,11 @@
 // Stored cards, with the data that may be shown.
 import { call } from "./api.js";
 import { field, foreign, h, problem, searchForm, select, table, tableRow } from "./dom.js";
+import { parts, t } from "./language.js";
 import { withoutNumber } from "./list.js";
 import { nothing } from "./live-list.js";
 import { keepFresh } from "./poll.js";
+import { when } from "./when.js";
 import { brandOptions } from "./words.js";
 
 /**
@@ -12,7 +14,7 @@ import { brandOptions } from "./words.js";
  */
 /** @typedef {{ tokens: Token[], found: number, next: string | null }} Tokens */
 
-const heads = ["Card", "Stored (UTC)", "Last used (UTC)", "Expires (UTC)"];
+const heads = [t("head.card"), t("tokens.stored"), t("tokens.used"), t("tokens.expires")];
 const step = 100;
 /** Most tokens in one answer. */
 const mostOfCall = 1_000;
@@ -22,16 +24,12 @@ export async function tokensView(main, _words, query, signal) {
   const filter = filterOf(query);
   if (filter["card"] !== undefined && filter["card"] !== query.get("card"))
     history.replaceState(null, "", `#/tokens?${new URLSearchParams(filter).toString()}`);
-  const list = table("Stored cards, newest first", heads, []);
+  const list = table(t("tokens.caption"), heads, []);
   const body = /** @type {HTMLElement} */ (list.tBodies[0]);
   const count = h("p", { class: "soft", role: "status" });
   const none = nothing(
     Object.keys(filter).length > 0,
-    [
-      "There are no stored cards yet. ",
-      h("a", { href: "#/try" }, "Try it"),
-      " stores one, as /ws/token does for a shop.",
-    ],
+    parts("tokens.none", { link: h("a", { href: "#/try" }, t("view.try")), path: "/ws/token" }),
     "#/tokens",
   );
   const trouble = h("div");
@@ -46,8 +44,10 @@ export async function tokensView(main, _words, query, signal) {
     if (now === made) return;
     made = now;
     body.replaceChildren(...tokens.map((token) => tableRow(heads, cells(token))));
-    const all = `${found} stored ${found === 1 ? "card" : "cards"}${isAll ? "" : " so far"}`;
-    count.textContent = tokens.length < found ? `${all}, the newest ${tokens.length} shown` : all;
+    const counted = t("tokens.count", { count: found });
+    const all = isAll ? counted : t("so_far", { found: counted });
+    count.textContent =
+      tokens.length < found ? t("tokens.newest", { all, shown: tokens.length }) : all;
     list.hidden = tokens.length === 0;
     none.hidden = tokens.length > 0 || !isAll;
     more.hidden = isAll && tokens.length === found;
@@ -62,15 +62,11 @@ export async function tokensView(main, _words, query, signal) {
         refresh().catch((error) => trouble.replaceChildren(problem(error)));
       },
     },
-    "Show more",
+    t("show_more"),
   );
 
   main.append(
-    h(
-      "p",
-      {},
-      "Only the digests of tokens are stored, so tokens cannot be shown. This list decrypts no cards.",
-    ),
+    h("p", {}, t("tokens.explained")),
     form(filter),
     count,
     none,
@@ -118,13 +114,11 @@ function cells({
   last_used_at: used,
   expires_at: expires,
 }) {
-  const time = (/** @type {string} */ at) =>
-    h("time", { datetime: `${at.replace(" ", "T")}Z` }, foreign(at));
   return [
     h("span", { class: "card" }, foreign(`${brand} ${pan}`)),
-    time(created),
-    time(used),
-    time(expires),
+    when(created),
+    when(used),
+    when(expires),
   ];
 }
 
@@ -149,11 +143,11 @@ function form(filter) {
     autocomplete: "off",
     value: filter["card"] ?? "",
   });
-  const brand = select("brand", [["", "any"], ...brandOptions], filter["brand"] ?? "");
+  const brand = select("brand", [["", t("any")], ...brandOptions], filter["brand"] ?? "");
   return searchForm(
     "tokens",
     () => ({ card: withoutNumber(card.value.trim()), brand: brand.value }),
-    field("First or last digits", card),
-    field("Brand", brand),
+    field(t("tokens.digits"), card),
+    field(t("head.brand"), brand),
   );
 }

@@ -1,10 +1,12 @@
 // Stores and charges a card as a shop does, and shows the same as shell commands.
 import { call, newName } from "./api.js";
 import { field, foreign, h, problem, select } from "./dom.js";
+import { typedAmount } from "./format.js";
+import { parts, t } from "./language.js";
 import { stateMark } from "./list.js";
 import { withPoint } from "./money.js";
 import { testCards } from "./test-cards.js";
-import { own } from "./words.js";
+import { own, reasonWords } from "./words.js";
 
 /** @import { Page, Payment } from "./api.js" */
 
@@ -26,10 +28,10 @@ const customers = {
 
 /** @type {readonly (readonly [value: string, text: string])[]} */
 const places = [
-  ["br USD", "Brazil, US dollars"],
-  ["br BRL", "Brazil, reais"],
-  ["pe PEN", "Peru, soles"],
-  ["pe USD", "Peru, US dollars"],
+  ["br USD", t("try.br_usd")],
+  ["br BRL", t("try.br_brl")],
+  ["pe PEN", t("try.pe_pen")],
+  ["pe USD", t("try.pe_usd")],
 ];
 
 /** @type {import("./main.js").View} */
@@ -38,7 +40,7 @@ export async function tryView(main) {
     "card",
     testCards.map(([number, brand, outcome]) => [
       number,
-      `${brand} …${number.slice(-4)}: ${outcome.replaceAll("_", " ")}`,
+      `${brand} …${number.slice(-4)}: ${outcome === "approved" ? t("result.approved") : reasonWords(outcome)}`,
     ]),
   );
   const place = select("place", places);
@@ -47,7 +49,7 @@ export async function tryView(main) {
     inputmode: "decimal",
     autocomplete: "off",
     required: true,
-    value: "100.00",
+    value: typedAmount("100.00"),
   });
   const name = h("input", {
     name: "customer",
@@ -64,11 +66,11 @@ export async function tryView(main) {
     value: "ana.lima@example.com",
   });
   const capture = select("capture", [
-    ["true", "immediately"],
-    ["false", "later"],
+    ["true", t("try.immediately")],
+    ["false", t("try.later")],
   ]);
   const result = h("div", { "aria-live": "polite" });
-  const send = h("button", { type: "submit" }, "Store and charge the card");
+  const send = h("button", { type: "submit" }, t("try.send"));
 
   const run = async () => {
     send.disabled = true;
@@ -107,7 +109,7 @@ export async function tryView(main) {
       );
       const [listed] = payments;
       result.replaceChildren(
-        h("h2", {}, "Result"),
+        h("h2", {}, t("try.result")),
         h(
           "p",
           {},
@@ -116,8 +118,8 @@ export async function tryView(main) {
           listed !== undefined && stateMark(listed.state, listed),
           ` ${made.transaction_status.code}: ${made.transaction_status.description}`,
         ),
-        h("h2", {}, "As shell commands"),
-        h("p", { class: "soft" }, "With the secret key in ", h("code", {}, "KEY"), "."),
+        h("h2", {}, t("try.commands")),
+        h("p", { class: "soft" }, ...parts("try.with_key", { variable: h("code", {}, "KEY") })),
         curlLines(stored, payment),
       );
     } catch (error) {
@@ -128,11 +130,7 @@ export async function tryView(main) {
   };
 
   main.append(
-    h(
-      "p",
-      {},
-      "Stores a card and charges its token, the two requests that a shop sends. Test cards only; no money moves.",
-    ),
+    h("p", {}, t("try.explained")),
     h(
       "form",
       {
@@ -142,12 +140,12 @@ export async function tryView(main) {
           void run();
         },
       },
-      field("Test card", card),
-      field("Country and currency", place),
-      field("Amount", amount),
-      field("Capture", capture),
-      field("Customer's name", name),
-      field("Customer's e-mail", email),
+      field(t("try.card"), card),
+      field(t("try.place"), place),
+      field(t("head.amount"), amount),
+      field(t("capture.name"), capture),
+      field(t("try.name"), name),
+      field(t("try.email"), email),
       send,
     ),
     result,
@@ -171,7 +169,7 @@ function curlLines(stored, payment) {
     .replace("PLACE-OF-TOKEN", `'"$TOKEN"'`);
   return h(
     "pre",
-    { tabindex: "0", role: "region", "aria-label": "Commands for a shell" },
+    { tabindex: "0", role: "region", "aria-label": t("try.shell") },
     h("code", {}, `${first}\n\n${second}`),
   );
 }

@@ -1,4 +1,5 @@
-// The page's labels.
+// The page's labels of states, kinds and reasons.
+import { t } from "./language.js";
 
 /**
  * The row of one of our tables for an external word. Every object also has `constructor` and
@@ -23,17 +24,17 @@ export function shortHash(hash) {
 
 /** @type {Readonly<Record<string, readonly [text: string, colour: string]>>} */
 const states = {
-  received: ["Received", "waiting"],
-  authorizing: ["Authorizing", "waiting"],
-  authorized: ["Authorized", "held"],
-  in_review: ["In review", "held"],
-  capturing: ["Capturing", "waiting"],
-  captured: ["Captured", "good"],
-  voiding: ["Voiding", "waiting"],
-  reversing: ["Reversing", "waiting"],
-  declined: ["Declined", "bad"],
-  voided: ["Voided", "over"],
-  expired: ["Expired", "over"],
+  received: [t("state.received"), "waiting"],
+  authorizing: [t("state.authorizing"), "waiting"],
+  authorized: [t("state.authorized"), "held"],
+  in_review: [t("state.in_review"), "held"],
+  capturing: [t("state.capturing"), "waiting"],
+  captured: [t("state.captured"), "good"],
+  voiding: [t("state.voiding"), "waiting"],
+  reversing: [t("state.reversing"), "waiting"],
+  declined: [t("state.declined"), "bad"],
+  voided: [t("state.voided"), "over"],
+  expired: [t("state.expired"), "over"],
 };
 
 /** @type {readonly (readonly [value: string, text: string])[]} */
@@ -41,9 +42,9 @@ export const stateOptions = [
   .../** @type {(readonly [string, string])[]} */ (
     Object.entries(states).map(([state, [text]]) => [state, text])
   ),
-  ["refunded", "Refunded"],
-  ["partly_refunded", "Partly refunded"],
-  ["charged_back", "Charged back"],
+  ["refunded", t("state.refunded")],
+  ["partly_refunded", t("state.partly_refunded")],
+  ["charged_back", t("state.charged_back")],
 ];
 
 /**
@@ -53,11 +54,11 @@ export const stateOptions = [
  * @param {boolean} isChargedBack
  */
 export function moneyWords(captured, refunded, isChargedBack) {
-  if (isChargedBack) return { text: "Charged back", colour: "bad" };
+  if (isChargedBack) return { text: t("state.charged_back"), colour: "bad" };
   if (refunded === 0n) return stateWords("captured");
   return refunded === captured
-    ? { text: "Refunded", colour: "back" }
-    : { text: "Partly refunded", colour: "back" };
+    ? { text: t("state.refunded"), colour: "back" }
+    : { text: t("state.partly_refunded"), colour: "back" };
 }
 
 /** @type {readonly (readonly [value: string, text: string])[]} */
@@ -88,11 +89,11 @@ export function stateWords(state) {
 
 /** @type {Readonly<Record<string, string>>} */
 const kinds = {
-  request: "Request",
-  fact: "Payment",
-  call: "Acquirer",
-  notification: "Notification",
-  attempt: "Delivery",
+  request: t("kind.request"),
+  fact: t("kind.fact"),
+  call: t("kind.call"),
+  notification: t("kind.notification"),
+  attempt: t("kind.attempt"),
 };
 
 /**
@@ -104,7 +105,12 @@ export function kindWords(kind) {
 }
 
 /** @type {Readonly<Record<string, string>>} */
-const refunds = { RE: "requested", PE: "pending", CO: "confirmed", CA: "cancelled" };
+const refunds = {
+  RE: t("refund.requested"),
+  PE: t("refund.pending"),
+  CO: t("refund.confirmed"),
+  CA: t("refund.cancelled"),
+};
 
 /** @param {string} status */
 export function refundWords(status) {
@@ -113,9 +119,9 @@ export function refundWords(status) {
 
 /** @type {Readonly<Record<string, readonly [text: string, colour: string]>>} */
 const deliveries = {
-  waiting: ["waiting", "waiting"],
-  delivered: ["delivered", "good"],
-  failed: ["failed", "bad"],
+  waiting: [t("delivery.waiting"), "waiting"],
+  delivered: [t("delivery.delivered"), "good"],
+  failed: [t("delivery.failed"), "bad"],
 };
 
 /** @type {readonly (readonly [value: string, text: string])[]} */
@@ -132,14 +138,14 @@ export function deliveryWords(state) {
 
 /** @type {Readonly<Record<string, string>>} */
 const outcomes = {
-  failed_timeout: "timeout",
-  failed_name: "unknown host name",
-  failed_connection: "connection failed",
-  failed_certificate: "untrusted certificate",
-  failed_answer: "unreadable response",
-  failed_aborted: "aborted",
-  endpoint_removed: "receiver removed",
-  dropped: "dropped by a notification fault",
+  failed_timeout: t("outcome.failed_timeout"),
+  failed_name: t("outcome.failed_name"),
+  failed_connection: t("outcome.failed_connection"),
+  failed_certificate: t("outcome.failed_certificate"),
+  failed_answer: t("outcome.failed_answer"),
+  failed_aborted: t("outcome.failed_aborted"),
+  endpoint_removed: t("outcome.endpoint_removed"),
+  dropped: t("outcome.dropped"),
 };
 
 /**
@@ -152,53 +158,29 @@ export function outcomeWords(outcome) {
 
 /** @type {Readonly<Record<string, readonly [name: string, does: string, waits: boolean]>>} */
 const faults = {
-  fail_before_commit: ["Error before commit", "HTTP 500; nothing is done.", false],
-  unavailable: ["Unavailable", "HTTP 503 with Retry-After; nothing is done.", false],
-  throttle: ["Too many requests", "HTTP 429 with Retry-After; nothing is done.", false],
-  drop_before_commit: [
-    "Connection cut before commit",
-    "The connection is cut; nothing is done.",
-    false,
-  ],
-  drop_after_commit: [
-    "Connection cut after commit",
-    "The request is processed, then the connection is cut without a response.",
-    false,
-  ],
-  error_after_commit: [
-    "Error after commit",
-    "The request is processed, but the response is HTTP 500.",
-    false,
-  ],
+  fail_before_commit: [t("fault.fail_before_commit"), t("fault.fail_before_commit.does"), false],
+  unavailable: [t("fault.unavailable"), t("fault.unavailable.does"), false],
+  throttle: [t("fault.throttle"), t("fault.throttle.does"), false],
+  drop_before_commit: [t("fault.drop_before_commit"), t("fault.drop_before_commit.does"), false],
+  drop_after_commit: [t("fault.drop_after_commit"), t("fault.drop_after_commit.does"), false],
+  error_after_commit: [t("fault.error_after_commit"), t("fault.error_after_commit.does"), false],
   garbage_after_commit: [
-    "Unreadable response",
-    "The request is processed, but the response is a proxy's HTML page with HTTP 502.",
+    t("fault.garbage_after_commit"),
+    t("fault.garbage_after_commit.does"),
     false,
   ],
-  stall_in_body: [
-    "Stalled response",
-    "The request is processed. Half of the response is sent; after the delay the connection is cut.",
-    true,
-  ],
-  late_answer: [
-    "Late response",
-    "The request is processed immediately; the response is delayed.",
-    true,
-  ],
-  slow: [
-    "Slow",
-    "The request is processed and answered after the delay, even if the client disconnects.",
-    true,
-  ],
-  decline: ["Declined", "The issuer declines with the chosen reason.", false],
+  stall_in_body: [t("fault.stall_in_body"), t("fault.stall_in_body.does"), true],
+  late_answer: [t("fault.late_answer"), t("fault.late_answer.does"), true],
+  slow: [t("fault.slow"), t("fault.slow.does"), true],
+  decline: [t("fault.decline"), t("fault.decline.does"), false],
   acquirer_unknown_then_yes: [
-    "Unknown, then processed",
-    "The acquirer does not answer in time; recovery resolves that the operation was processed.",
+    t("fault.acquirer_unknown_then_yes"),
+    t("fault.acquirer_unknown_then_yes.does"),
     false,
   ],
   acquirer_unknown_then_no: [
-    "Unknown, then not processed",
-    "The acquirer does not answer in time; recovery resolves that the operation was not processed.",
+    t("fault.acquirer_unknown_then_no"),
+    t("fault.acquirer_unknown_then_no.does"),
     false,
   ],
 };
@@ -215,18 +197,58 @@ export function faultWords(kind) {
   return { name, does, waits };
 }
 
+/** @type {Readonly<Record<string, string>>} */
+const reasons = {
+  not_accepted: t("reason.not_accepted"),
+  insufficient_funds: t("reason.insufficient_funds"),
+  incorrect_customer_data: t("reason.incorrect_customer_data"),
+  expired_card: t("reason.expired_card"),
+  security_code_mismatch: t("reason.security_code_mismatch"),
+  invalid_card: t("reason.invalid_card"),
+  invalid_card_number: t("reason.invalid_card_number"),
+  three_d_secure_required: t("reason.three_d_secure_required"),
+  high_risk: t("reason.high_risk"),
+  timeout: t("reason.timeout"),
+  no_acquirer_response: t("reason.no_acquirer_response"),
+  acquirer_error: t("reason.acquirer_error"),
+};
+
 /** @type {readonly (readonly [value: string, text: string])[]} */
-export const declineOptions = [
-  "not_accepted",
-  "insufficient_funds",
-  "incorrect_customer_data",
-  "expired_card",
-  "security_code_mismatch",
-  "invalid_card",
-  "invalid_card_number",
-  "three_d_secure_required",
-  "high_risk",
-  "timeout",
-  "no_acquirer_response",
-  "acquirer_error",
-].map((reason) => [reason, reason.replaceAll("_", " ")]);
+export const declineOptions = Object.entries(reasons);
+
+/**
+ * Why a payment was declined.
+ * @param {string} reason
+ */
+export function reasonWords(reason) {
+  return own(reasons, reason) ?? reason.replaceAll("_", " ");
+}
+
+/** @type {Readonly<Record<string, string>>} */
+const roles = {
+  viewer: t("role.viewer"),
+  operator: t("role.operator"),
+  admin: t("role.admin"),
+};
+
+/** @param {string} role */
+export function roleWords(role) {
+  return own(roles, role) ?? role;
+}
+
+/** @type {Readonly<Record<string, string>>} */
+const results = {
+  approved: t("result.approved"),
+  declined: t("result.declined"),
+  refused: t("result.refused"),
+  found: t("result.found"),
+  not_found: t("result.not_found"),
+};
+
+/**
+ * What an acquirer answered.
+ * @param {string} result
+ */
+export function resultWords(result) {
+  return own(results, result) ?? result;
+}

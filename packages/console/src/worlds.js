@@ -10,6 +10,8 @@ import {
   subjectOfTab,
 } from "./api.js";
 import { ask, facts, field, foreign, h, problem, say, select } from "./dom.js";
+import { countText } from "./format.js";
+import { t } from "./language.js";
 import { liveList } from "./live-list.js";
 import { keepFresh } from "./poll.js";
 import { mayDo } from "./session.js";
@@ -28,7 +30,13 @@ import { mayDo } from "./session.js";
 /** @typedef {{ now: string, running: boolean, next_due?: string | null }} Clock */
 /** @typedef {{ payments: number, deliveries: number, cards: number }} Processed */
 
-const heads = ["World", "Seed", "Time (UTC)", "Payments", "Open"];
+const heads = [
+  t("worlds.world"),
+  t("worlds.seed"),
+  t("worlds.time"),
+  t("view.payments"),
+  t("worlds.open"),
+];
 /** Limits the list, because there may be thousands. */
 const mostShown = 200;
 /** Numbers as zero-padded text, so that they sort numerically. */
@@ -37,20 +45,20 @@ const digits = 6;
 /** @type {import("./main.js").View} */
 export async function worldsView(main, _words, _query, signal) {
   if (!(await offers("/__cofre/worlds"))) {
-    main.append(h("p", { class: "soft" }, "This server does not offer worlds."));
+    main.append(h("p", { class: "soft" }, t("worlds.not_offered")));
     return;
   }
   const own = h("section");
-  const list = h("section", {}, h("h2", {}, "All worlds"));
+  const list = h("section", {}, h("h2", {}, t("worlds.all")));
   const trouble = h("div");
   main.append(own, trouble, mayDo("admin") ? newWorld() : "", list);
   await openWorld(own, trouble, signal);
   if (signal.aborted) return;
   let older = 0;
   await liveList(list, signal, {
-    caption: "Worlds, newest first",
+    caption: t("worlds.caption"),
     heads,
-    noun: ["world", "worlds"],
+    counted: (count) => t("worlds.count", { count }),
     isFiltered: false,
     page: async () => {
       const { worlds } = /** @type {{ worlds: World[] }} */ (await lookUp("/__cofre/worlds"));
@@ -58,14 +66,11 @@ export async function worldsView(main, _words, _query, signal) {
       const items = worlds.map((world, place) => ({ ...world, place })).slice(-mostShown);
       return { items: items.toReversed(), next: null };
     },
-    whenNone: [
-      "There are no worlds yet. A world is a separate account in memory, whose clock is paused until you move it.",
-    ],
+    whenNone: [t("worlds.none")],
     keyOf: ({ place }) => String(place).padStart(digits, "0"),
     cells,
   });
-  if (older > 0)
-    list.append(h("p", { class: "soft" }, `Older worlds that are not shown: ${older}.`));
+  if (older > 0) list.append(h("p", { class: "soft" }, t("worlds.older", { count: older })));
 }
 
 /** @param {World} world */
@@ -79,13 +84,18 @@ function cells(world) {
     foreign(name),
     foreign(seed),
     timeOf(clock),
-    String(payments),
+    countText(payments),
     isOpen(world)
-      ? "open now"
+      ? t("worlds.open_now")
       : h(
           "button",
-          { type: "button", class: "small", "aria-label": `Open the world ${name}`, onclick: open },
-          "Open",
+          {
+            type: "button",
+            class: "small",
+            "aria-label": t("worlds.open_one", { name }),
+            onclick: open,
+          },
+          t("worlds.open"),
         ),
   ];
 }
@@ -93,8 +103,8 @@ function cells(world) {
 /** @param {Clock} clock */
 function timeOf({ now, running }) {
   const state = running
-    ? h("span", { class: "mark good" }, "running")
-    : h("span", { class: "mark held" }, "paused");
+    ? h("span", { class: "mark good" }, t("worlds.running"))
+    : h("span", { class: "mark held" }, t("worlds.paused"));
   return h("span", { class: "marks" }, h("time", { datetime: now }, foreign(now)), state);
 }
 
@@ -161,9 +171,9 @@ async function openWorld(section, trouble, signal) {
         dispatchEvent(new HashChangeEvent("hashchange"));
       },
     },
-    "Back to the previous account",
+    t("worlds.back"),
   );
-  section.append(h("h2", {}, "Open account"), told, controls);
+  section.append(h("h2", {}, t("worlds.open_account")), told, controls);
   if (canLeaveWorld()) section.append(h("p", { class: "actions" }, back));
   await refresh();
   void keepFresh(signal, refresh);
@@ -175,18 +185,18 @@ async function openWorld(section, trouble, signal) {
  */
 function describe(world, clock) {
   if (world === null) {
-    return [
-      h("p", {}, "This account is not a world: its data is kept, and it uses the system clock."),
-      facts([["Time (UTC)", timeOf(clock)]]),
-    ];
+    return [h("p", {}, t("worlds.no_world")), facts([[t("worlds.time"), timeOf(clock)]])];
   }
   return [
     facts([
-      ["World", foreign(world.name)],
-      ["Seed", foreign(world.seed)],
-      ["Time (UTC)", timeOf(clock)],
-      ["Next due (UTC)", typeof clock.next_due === "string" ? foreign(clock.next_due) : "nothing"],
-      ["Payments", String(world.payments)],
+      [t("worlds.world"), foreign(world.name)],
+      [t("worlds.seed"), foreign(world.seed)],
+      [t("worlds.time"), timeOf(clock)],
+      [
+        t("worlds.next_due"),
+        typeof clock.next_due === "string" ? foreign(clock.next_due) : t("worlds.nothing_due"),
+      ],
+      [t("view.payments"), countText(world.payments)],
       ...keysOf(world),
     ]),
   ];
@@ -199,8 +209,8 @@ function describe(world, clock) {
 function keysOf({ integration_key: secret, public_integration_key: open }) {
   if (secret === undefined || open === undefined) return [];
   return [
-    ["Secret key", foreign(secret, "code")],
-    ["Public key", foreign(open, "code")],
+    [t("worlds.secret_key"), foreign(secret, "code")],
+    [t("worlds.public_key"), foreign(open, "code")],
   ];
 }
 
@@ -233,7 +243,7 @@ function makeControls(place, act) {
   const next = h(
     "button",
     { type: "button", class: "second", onclick: () => void move({ advance: "next" }) },
-    "To the next due event",
+    t("worlds.to_next"),
   );
   const run = h("button", {
     type: "button",
@@ -254,36 +264,36 @@ function makeControls(place, act) {
   const snapshots = h("select", { name: "kept" });
   const restore = h("form", {
     class: "search",
-    onsubmit: stop(() => ask("Restore this snapshot?", "Restore", restoreNow)),
+    onsubmit: stop(() => ask(t("worlds.restore_question"), t("worlds.restore"), restoreNow)),
   });
-  const restoreNow = () => world("restore", "Restored.", snapshots.value);
+  const restoreNow = () => world("restore", t("worlds.restored"), snapshots.value);
   restore.append(
-    field("Snapshot", snapshots),
-    h("button", { type: "submit", name: "restore", class: "second" }, "Restore…"),
+    field(t("worlds.snapshot"), snapshots),
+    h("button", { type: "submit", name: "restore", class: "second" }, `${t("worlds.restore")}…`),
   );
   const forms = [
     h(
       "form",
       { class: "search", onsubmit: stop(() => move({ advance: span.value.trim() })) },
-      field("Advance by (10s, 30min, 36h, 4d, 14months)", span),
-      h("button", { type: "submit" }, "Advance"),
+      field(t("worlds.advance_by", { examples: "10s, 30min, 36h, 4d, 14months" }), span),
+      h("button", { type: "submit" }, t("worlds.advance")),
       next,
       run,
     ),
     h(
       "form",
       { class: "search", onsubmit: stop(() => move({ set: time.value.trim() })) },
-      field("Set the time to (UTC)", time),
-      h("button", { type: "submit", class: "second" }, "Set"),
+      field(t("worlds.set_time"), time),
+      h("button", { type: "submit", class: "second" }, t("worlds.set")),
     ),
     h(
       "form",
       {
         class: "search",
-        onsubmit: stop(() => world("snapshot", "Snapshot taken.", kept.value.trim())),
+        onsubmit: stop(() => world("snapshot", t("worlds.snapshot_taken"), kept.value.trim())),
       },
-      field("Snapshot name", kept),
-      h("button", { type: "submit", class: "second" }, "Take snapshot"),
+      field(t("worlds.snapshot_name"), kept),
+      h("button", { type: "submit", class: "second" }, t("worlds.take_snapshot")),
     ),
     restore,
     h(
@@ -295,11 +305,11 @@ function makeControls(place, act) {
           type: "button",
           class: "second",
           onclick: () =>
-            ask("Reset this world and delete its payments?", "Reset", () =>
-              world("reset", "World reset."),
+            ask(t("worlds.reset_question"), t("worlds.reset"), () =>
+              world("reset", t("worlds.was_reset")),
             ),
         },
-        "Reset…",
+        `${t("worlds.reset")}…`,
       ),
       h(
         "button",
@@ -307,11 +317,11 @@ function makeControls(place, act) {
           type: "button",
           class: "second",
           onclick: () =>
-            ask("Delete this world and its data?", "Delete", () =>
-              world("delete", "World deleted."),
+            ask(t("worlds.delete_question"), t("worlds.delete"), () =>
+              world("delete", t("worlds.deleted")),
             ),
         },
-        "Delete…",
+        `${t("worlds.delete")}…`,
       ),
     ),
   ];
@@ -320,7 +330,7 @@ function makeControls(place, act) {
   return ({ snapshots: names }, { now, running, next_due: due }) => {
     next.disabled = typeof due !== "string";
     run.value = String(!running);
-    run.textContent = running ? "Pause clock" : "Start clock";
+    run.textContent = running ? t("worlds.pause") : t("worlds.start");
     if (time.value === "") time.value = now;
     restore.hidden = names.length === 0;
     if (known === JSON.stringify(names)) return;
@@ -342,9 +352,14 @@ export function movedWords(answer) {
   const { clock, processed, complete } =
     /** @type {{ clock: Clock, processed?: Processed, complete?: boolean }} */ (answer);
   if (processed === undefined)
-    return clock.running ? "The clock is running." : "The clock is paused.";
-  const words = `The time is ${clock.now}. Processed: ${processed.payments} payment changes, ${processed.deliveries} delivery attempts, ${processed.cards} deleted cards.`;
-  return complete === false ? `${words} More is due: advance again.` : words;
+    return clock.running ? t("worlds.clock_running") : t("worlds.clock_paused");
+  const words = t("worlds.moved", {
+    at: clock.now,
+    payments: t("worlds.payment_changes", { count: processed.payments }),
+    deliveries: t("worlds.delivery_attempts", { count: processed.deliveries }),
+    cards: t("worlds.deleted_cards", { count: processed.cards }),
+  });
+  return complete === false ? `${words} ${t("worlds.more_due")}` : words;
 }
 
 /** Creates a world and opens it at once. */
@@ -363,7 +378,7 @@ function newWorld() {
       const { world } = /** @type {{ world: World }} */ (await call("/__cofre/worlds", given));
       enterWorld(world);
       dispatchEvent(new HashChangeEvent("hashchange"));
-      say(`The world ${world.name} is open.`);
+      say(t("worlds.now_open", { name: world.name }));
     } catch (error) {
       trouble.replaceChildren(problem(error));
     }
@@ -371,19 +386,15 @@ function newWorld() {
   return h(
     "section",
     {},
-    h("h2", {}, "New world"),
-    h(
-      "p",
-      { class: "soft" },
-      "With a seed or a start time the clock is paused and results are repeatable. Otherwise the clock runs from now.",
-    ),
+    h("h2", {}, t("worlds.new")),
+    h("p", { class: "soft" }, t("worlds.new_explained")),
     h(
       "form",
       { class: "search", onsubmit: stop(make) },
-      field("Name", name),
-      field("Seed", seed),
-      field("Starts at (UTC)", clock),
-      h("button", { type: "submit" }, "Create and open"),
+      field(t("facts.name"), name),
+      field(t("worlds.seed"), seed),
+      field(t("worlds.starts_at"), clock),
+      h("button", { type: "submit" }, t("worlds.create")),
     ),
     trouble,
   );

@@ -939,6 +939,102 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
     });
   }
 
+  const languages = {
+    "pt-BR": {
+      title: "Pagamentos",
+      rows: "Pagamentos, os mais recentes primeiro",
+      declined: /Recusado · saldo insuficiente/,
+      amount: "1.234,50 USD",
+      state: "Estornado em parte",
+      history: /A adquirente aprovou, e o valor foi capturado imediatamente; lançado: captura/,
+      refund: "Estornar…",
+      most: "Valor em USD, até 1.204,00",
+      typed: "1204,00",
+    },
+    es: {
+      title: "Pagos",
+      rows: "Pagos, los más recientes primero",
+      declined: /Rechazado · fondos insuficientes/,
+      amount: "1234,50 USD",
+      state: "Reembolsado en parte",
+      history: /El adquirente aprobó y el monto se capturó de inmediato; asentado: captura/,
+      refund: "Reembolsar…",
+      most: "Monto en USD, hasta 1204,00",
+      typed: "1204,00",
+    },
+  } as const;
+
+  for (const [language, words] of Object.entries(languages))
+    test(`payments are listed, shown and refunded in ${language}, on a screen and on a telephone`, async () => {
+      const declined = await made({ creditcard: { ...testCard, card_number: "4716909774636285" } });
+      const { code, hash } = await made({ amount_total: "1234.50" });
+      await testServer.postJson("/ws/refund", {
+        integration_key: integrationKey,
+        operation: "request",
+        hash,
+        amount: "30.50",
+        description: "one",
+      });
+      for (const width of [1100, 390])
+        await inWindow(
+          async (page) => {
+            const fits = async (view: string) => {
+              assert.deepEqual(
+                await page.evaluate(
+                  "[document.documentElement.lang, document.documentElement.scrollWidth === innerWidth]",
+                ),
+                [language, true],
+                `${view} at ${width}`,
+              );
+              assert.deepEqual(await violations(page), [], `${view} at ${width}`);
+              await picture(page, `${language}-${width}-${view}`);
+            };
+            await page.goto(`${testServer.url}/#key=${integrationKey}`);
+            await page.getByRole("heading", { name: words.title, exact: true }).waitFor();
+            const row = (name: string) =>
+              page
+                .getByRole("table", { name: words.rows })
+                .getByRole("row")
+                .filter({ hasText: name });
+            await row(declined.code).filter({ hasText: words.declined }).waitFor();
+            await fits("list");
+            await page.getByRole("link", { name: code, exact: true }).click();
+            await page.getByText(words.amount, { exact: true }).first().waitFor();
+            await page.getByText(words.state, { exact: true }).first().waitFor();
+            await page.getByText(words.history).waitFor();
+            await fits("payment");
+            await page.getByRole("button", { name: words.refund }).click();
+            assert.equal(await page.getByLabel(words.most).inputValue(), words.typed);
+            await fits("dialog");
+          },
+          { locale: language, viewport: { width, height: 800 }, bypassCSP: true },
+        );
+    });
+
+  test("the language is chosen in the side bar, for this tab, and before the key is entered", async () => {
+    await inWindow(async (page) => {
+      await page.goto(testServer.url);
+      await page.getByLabel("Language").selectOption("Español");
+      await page.getByLabel("Llave de integración secreta").fill(integrationKey);
+      await page.keyboard.press("Enter");
+      await page.getByRole("heading", { name: "Pagos", exact: true }).waitFor();
+      await page.getByLabel("Idioma").selectOption("Português (Brasil)");
+      await page.getByRole("heading", { name: "Pagamentos", exact: true }).waitFor();
+      await page.reload();
+      await page.getByRole("heading", { name: "Pagamentos", exact: true }).waitFor();
+      const files = await page.evaluate<readonly string[]>(
+        "performance.getEntriesByType('resource').map(({ name }) => name).filter((name) => name.includes('/messages-'))",
+      );
+      assert.deepEqual(
+        files.map((name) => name.split("/").at(-1)),
+        ["messages-pt-br.js"],
+        "only the texts of one language are loaded",
+      );
+      await page.getByLabel("Idioma").selectOption("English");
+      await page.getByRole("heading", { name: "Payments", exact: true }).waitFor();
+    });
+  });
+
   describe("where people sign in", () => loginTests({ browser: () => browser, looks, picture }));
 
   test("it is light or dark as the reader's system is", () => {

@@ -84,6 +84,8 @@ export function commentsOf(source: string): string {
 
 export interface SourceText {
   readonly line: number;
+  /** The position of its first character. */
+  readonly start: number;
   readonly text: string;
 }
 
@@ -102,7 +104,7 @@ export function textsOf(source: string): SourceText[] {
     const text = source.slice(start, index);
     const before = source.slice(Math.max(0, start - 40), start);
     if (/\b(?:from|import)\s*\(?\s*["']$/.test(before)) continue;
-    texts.push({ line: lineAt(source, start), text });
+    texts.push({ line: lineAt(source, start), start, text });
   }
   return texts;
 }

@@ -159,13 +159,13 @@ export function viewTests({ server, receiver, made, inConsole }: ConsoleGiven): 
       await page.evaluate(`sessionStorage.setItem("cofre.integration_key", "${key}")`);
       await page.goto(`${server().url}/#/tokens`);
       await page.locator("#tag").getByText("world: of the side bar").waitFor();
-      await clock.getByText("1 Mar 2026, 12:00", { exact: true }).waitFor();
+      await clock.getByText("Mar 1, 2026, 12:00 PM", { exact: true }).waitFor();
       await clock.getByText("UTC, paused").waitFor();
       assert.equal(await clock.getByRole("button", { name: /^next/ }).count(), 0);
       await clock.getByRole("button", { name: "+1 h" }).click();
-      await clock.getByText("1 Mar 2026, 13:00", { exact: true }).waitFor();
+      await clock.getByText("Mar 1, 2026, 1:00 PM", { exact: true }).waitFor();
       await clock.getByRole("button", { name: "+1 d" }).click();
-      await clock.getByText("2 Mar 2026, 13:00", { exact: true }).waitFor();
+      await clock.getByText("Mar 2, 2026, 1:00 PM", { exact: true }).waitFor();
       await server().postJson("/ws/direct", {
         ...directBody("side-bar", { creditcard: { ...testCard, auto_capture: false } }),
         integration_key: key,
@@ -174,9 +174,9 @@ export function viewTests({ server, receiver, made, inConsole }: ConsoleGiven): 
       const row = page.getByRole("row").filter({ hasText: "side-bar" });
       await row.filter({ hasText: "Authorized" }).waitFor();
       await navigation(page).getByText("1", { exact: true }).waitFor();
-      await clock.getByRole("button", { name: "next: 6 Mar 2026, 13:00" }).click();
+      await clock.getByRole("button", { name: "next: Mar 6, 2026, 1:00 PM" }).click();
       await row.filter({ hasText: "Expired" }).waitFor();
-      await clock.getByText("6 Mar 2026, 13:00", { exact: true }).waitFor();
+      await clock.getByText("Mar 6, 2026, 1:00 PM", { exact: true }).waitFor();
     });
     await server().postJson("/__cofre/world", { integration_key: key, action: "delete" });
   });
@@ -245,7 +245,7 @@ export function viewTests({ server, receiver, made, inConsole }: ConsoleGiven): 
       await row("shop")
         .filter({
           hasText:
-            /gone It answered 410 at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d \(UTC\)\. Its notifications are kept\./,
+            /gone It answered 410 at \w{3} \d+, \d{4}, [\d:]+ [AP]M\. Its notifications are kept\./,
         })
         .waitFor();
       const before = heard();
@@ -262,7 +262,7 @@ export function viewTests({ server, receiver, made, inConsole }: ConsoleGiven): 
       await row("account-url")
         .filter({
           hasText:
-            /disabled It was disabled at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d \(UTC\)\. Its notifications are kept\./,
+            /disabled It was disabled at \w{3} \d+, \d{4}, [\d:]+ [AP]M\. Its notifications are kept\./,
         })
         .waitFor();
       await page.getByRole("button", { name: "Enable account-url" }).click();
@@ -326,7 +326,7 @@ export function viewTests({ server, receiver, made, inConsole }: ConsoleGiven): 
     await inConsole("#/charts", async (page) => {
       const line = (brand: string) =>
         part(page, "Approval by brand").getByRole("listitem").filter({ hasText: brand });
-      await line("amex").getByText("50.0 %, 1 of 2").waitFor();
+      await line("amex").getByText("50.0%, 1 of 2").waitFor();
       const { periods } = (await post("/__cofre/figures", {})) as {
         readonly periods: readonly { readonly payments: number }[];
       };
@@ -347,11 +347,11 @@ export function viewTests({ server, receiver, made, inConsole }: ConsoleGiven): 
         "2",
         "1",
         "1",
-        "50.0 %",
+        "50.0%",
       ]);
       await made({ creditcard: amex });
       await look(page);
-      await row.filter({ hasText: "66.7 %" }).waitFor();
+      await row.filter({ hasText: "66.7%" }).waitFor();
       assert.equal(
         await page.evaluate("document.activeElement.textContent"),
         "Approval by brand, as a table",
@@ -394,7 +394,8 @@ export function viewTests({ server, receiver, made, inConsole }: ConsoleGiven): 
       const rows = page.getByRole("table", { name: "Stored cards, newest first" }).getByRole("row");
       const elo = rows.filter({ hasText: "elo 636297xxxxxx7013" });
       await elo.waitFor();
-      const times = () => elo.getByRole("cell").allInnerTexts();
+      const times = async () =>
+        (await elo.getByRole("cell").allInnerTexts()).map((text) => text.replaceAll(/\s/g, " "));
       const [, stored = "", used = ""] = await times();
       assert.equal(used, stored);
       await made({ creditcard: { token } });
@@ -402,8 +403,8 @@ export function viewTests({ server, receiver, made, inConsole }: ConsoleGiven): 
       await elo.filter({ hasNotText: new RegExp(`${stored}[^]*${stored}`) }).waitFor();
       const [, storedStill, usedLater = "", worksUntil = ""] = await times();
       assert.equal(storedStill, stored);
-      assert.ok(usedLater > used);
-      assert.match(worksUntil, /^2028-01-25 /, "fourteen months later");
+      assert.notEqual(usedLater, used);
+      assert.match(worksUntil, /^Jan 25, 2028, /, "fourteen months later");
       await page.getByLabel("First or last digits").fill("6362 9700 0045 7013");
       await page.keyboard.press("Enter");
       await page.getByText("1 stored card", { exact: true }).waitFor();
@@ -599,7 +600,7 @@ export function viewTests({ server, receiver, made, inConsole }: ConsoleGiven): 
       await page.getByLabel("Only this payment code").fill("meant");
       await add.click();
       await page.getByRole("status").filter({ hasText: "Fault added." }).waitFor();
-      await row(/Declined, expired_card[^]*0 of 2 affected[^]*\/ws\/direct, meant/).waitFor();
+      await row(/Declined, expired card[^]*0 of 2 affected[^]*\/ws\/direct, meant/).waitFor();
       const other = await post("/ws/direct", directBody("not-meant"));
       assert.equal((other["payment"] as { readonly status: string }).status, "CO");
       const meant = await post("/ws/direct", directBody("meant"));

@@ -15,7 +15,8 @@ export async function inContext(
   options: BrowserContextOptions,
   work: (context: BrowserContext) => Promise<void>,
 ): Promise<void> {
-  const context = await browser.newContext(options);
+  // Tests find elements by their English names and times, in every environment.
+  const context = await browser.newContext({ locale: "en-US", timezoneId: "UTC", ...options });
   context.setDefaultTimeout(patienceMs);
   try {
     await work(context);

@@ -1,0 +1,354 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { describe, test } from "node:test";
+import { findHardCodedTexts } from "../hard-coded-texts.ts";
+import { directBody, integrationKey, startTestServer, testCard } from "../server.ts";
+
+interface Entry {
+  readonly kind: string;
+  readonly text: string;
+}
+
+const folder = fileURLToPath(new URL("../../../console/src/", import.meta.url));
+const textOf = (name: string): string => readFileSync(folder + name, "utf8");
+const scripts = readdirSync(folder).filter(
+  (name) => name.endsWith(".js") && !name.startsWith("messages-"),
+);
+
+type Message = string | { readonly one: string; readonly other: string };
+type Messages = Readonly<Record<string, Message>>;
+async function messagesIn(file: string): Promise<Messages> {
+  const { messages } = (await import(pathToFileURL(folder + file).href)) as {
+    readonly messages: Messages;
+  };
+  return messages;
+}
+const english = await messagesIn("messages-en.js");
+const translations = {
+  "pt-BR": await messagesIn("messages-pt-br.js"),
+  es: await messagesIn("messages-es.js"),
+} as const;
+
+const formsOf = (message: Message): readonly string[] =>
+  typeof message === "string" ? [message] : [message.one, message.other];
+const namesIn = (text: string): readonly string[] =>
+  [...text.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => name).toSorted();
+
+/** Texts that a language writes as English does: names, terms, and words that are the same. */
+const sameAsEnglish: Readonly<Record<keyof typeof translations, ReadonlySet<string>>> = {
+  "pt-BR": new Set([
+    "charts.volume",
+    "group.sandbox",
+    "head.email",
+    "head.hash",
+    "side.console",
+    "side.sandbox",
+    "view.tokens",
+    "worlds.snapshot",
+  ]),
+  es: new Set(["group.sandbox", "head.hash", "side.sandbox", "view.tokens"]),
+};
+
+/** Literals of the scripts that are not translated. */
+const untranslated: Readonly<Record<string, string>> = {
+  Cofre: "the name of the product",
+  English: "a language's own name",
+  "Português (Brasil)": "a language's own name",
+  Español: "a language's own name",
+  UTC: "the time zone",
+  "UTC)": "the time zone",
+  Esc: "a key",
+  Enter: "a key",
+  "Content-Type": "a header",
+  "Idempotency-Key": "a header",
+  "Header X-Cofre-Account": "the beginning of a server's message",
+  'main input[type="search"]': "a selector",
+  "main tbody tr": "a selector",
+  "status:declined amount:>500 country:mx": "what a search expects",
+  notificationEndpoints: "a setting",
+  "cofre listen": "a command",
+  KEY: "a variable of the shell",
+  "/#invite=": "a part of a link",
+  "Ana Lima": "a customer",
+  "Rua E": "a customer's address",
+  Maracanaú: "a customer's address",
+  "br USD": "the value of an option",
+  "br BRL": "the value of an option",
+  "pe PEN": "the value of an option",
+  "pe USD": "the value of an option",
+  held: "a class",
+  captured: "a class",
+  refunded: "a class",
+};
+
+const urlOf = (name: string) => JSON.stringify(pathToFileURL(folder + name).href);
+
+/**
+ * The result of a program that uses the page's scripts, in a process whose browser prefers these
+ * languages.
+ */
+function inLanguage(
+  preferred: readonly string[],
+  program: string,
+  { chosen, input = "" }: { readonly chosen?: string; readonly input?: string } = {},
+): unknown {
+  const choice =
+    chosen === undefined ? "" : `sessionStorage.setItem("cofre.language", "${chosen}");`;
+  const whole = `
+    Object.defineProperty(navigator, "languages", { value: ${JSON.stringify(preferred)} });
+    ${choice}
+    const { language, locale, parts, t } = await import(${urlOf("language.js")});
+    const format = await import(${urlOf("format.js")});
+    console.log(JSON.stringify(${program}));`;
+  const { stdout, stderr, status } = spawnSync(
+    process.execPath,
+    ["--input-type=module", "--eval", whole],
+    { encoding: "utf8", input, env: { ...process.env, TZ: "America/Sao_Paulo" } },
+  );
+  assert.equal(status, 0, stderr);
+  // Some spaces of dates and numbers are not breaking.
+  return JSON.parse(stdout.replaceAll(/[\u00a0\u202f]/g, " "));
+}
+
+const now = 'Date.parse("2026-11-30T12:00:00Z")';
+const formats = `{
+  language,
+  locale,
+  amounts: [format.amountText("1402000.50", "BRL"), format.amountText("1402000.00", "CLP")],
+  typed: format.typedAmount("1234.50"),
+  share: format.shareText(0.667),
+  moments: [
+    format.momentText("2026-02-01 15:30:00", ${now}),
+    format.dayText("2025-02-01 15:30:00", ${now}),
+  ],
+  exact: format.exactText("2026-02-01 15:30:05"),
+  utc: format.utcText("2026-02-01T15:30:00.000Z"),
+  counts: [1, 2, 12345].map((count) => t("payments", { count })),
+  parts: parts("list.none_try", { link: { to: "#/try" } }).filter((part) => typeof part === "object"),
+  state: t("state.captured"),
+}`;
+
+/** Whole numbers of a sentence as the server writes them. */
+const ungrouped = (text: string): string => text.replaceAll(/(\d),(?=\d{3})/g, "$1");
+
+describe("the languages of the console", () => {
+  for (const [language, messages] of Object.entries(translations))
+    test(`${language} has every text of English, with the same values`, () => {
+      assert.ok(Object.keys(english).length > 400);
+      assert.deepEqual(Object.keys(messages), Object.keys(english));
+      for (const [key, message] of Object.entries(english)) {
+        const translated = messages[key] ?? "";
+        const expected = namesIn(formsOf(message).at(-1) ?? "");
+        assert.equal(typeof translated, typeof message, key);
+        for (const form of [...formsOf(message), ...formsOf(translated)]) {
+          assert.deepEqual(namesIn(form), expected, key);
+          assert.notEqual(form.trim(), "", key);
+        }
+      }
+    });
+
+  test("a text is the same as in English only where the language has the same word", () => {
+    for (const language of ["pt-BR", "es"] as const) {
+      const same = Object.entries(english).flatMap(([key, message]) =>
+        JSON.stringify(translations[language][key]) === JSON.stringify(message) &&
+        /\p{L}{3}/u.test(
+          formsOf(message)
+            .join(" ")
+            .replaceAll(/\{\w+\}/g, ""),
+        )
+          ? [key]
+          : [],
+      );
+      assert.deepEqual(same.toSorted(), [...sameAsEnglish[language]].toSorted(), language);
+    }
+  });
+
+  test("every text is used, and no other is asked for", () => {
+    const used = new Set(
+      scripts.flatMap((name) =>
+        [...textOf(name).matchAll(/"([a-z_\d]+(?:\.[a-z_\d]+)*)"/g)].map(([, key = ""]) => key),
+      ),
+    );
+    assert.deepEqual(
+      Object.keys(english).filter((key) => !used.has(key)),
+      [],
+    );
+  });
+
+  test("no script shows a text that is not in the messages", () => {
+    const found = scripts.flatMap((name) =>
+      findHardCodedTexts(textOf(name))
+        .filter(({ text }) => !Object.hasOwn(untranslated, text))
+        .map(({ line, text }) => `${name}:${line}: ${text}`),
+    );
+    assert.deepEqual(found, [], "look it up with t(), or list it as untranslated");
+    const all = new Set(
+      scripts.flatMap((name) => findHardCodedTexts(textOf(name)).map(({ text }) => text)),
+    );
+    assert.deepEqual(
+      Object.keys(untranslated).filter((text) => !all.has(text)),
+      [],
+      "each exception is needed",
+    );
+  });
+
+  test("control: a planted text is found in templates, children, labels and messages", () => {
+    const planted = [
+      ["const a = html`<p>planted</p>`;", "planted"],
+      ["const a = html`<p>${t(key)} <b>planted</b></p>`;", "planted"],
+      ['const a = html`<input aria-label="planted" name="other" />`;', "planted"],
+      ['const a = html`<p title=${isOpen ? "planted" : t(key)}></p>`;', "planted"],
+      ["const a = html`<p>${isOpen && html`<b>planted</b>`}</p>`;", "planted"],
+      ['const a = html`<p>${isOpen ? "planted" : ""}</p>`;', "planted"],
+      ['const a = h("p", { class: "soft" }, isOpen ? "planted" : t(key));', "planted"],
+      ['const a = h("p", { class: "soft" }, `${count} planted`);', " planted"],
+      ['const a = h("button", { "aria-label": "planted" }, t(key));', "planted"],
+      ['say("planted");', "planted"],
+      ['throw new Error("planted");', "planted"],
+      ['const heads = ["Planted"];', "Planted"],
+      ['const words = open ? "planted text" : "";', "planted text"],
+    ] as const;
+    for (const [source, text] of planted)
+      assert.deepEqual(
+        findHardCodedTexts(source).map((each) => each.text),
+        [text],
+        source,
+      );
+    for (const source of [
+      'const a = html`<p class="soft other" name="planted">${t("key.of")} · <b>+</b></p>`;',
+      'const a = html`<p class=${isBad ? "count bad" : "count"}></p>`;',
+      'const a = h("p", { class: "mark good", name: "planted" }, t("key"), " ", foreign(name));',
+      'if (state === "disabled") call("/path", { action: "planted" });',
+      "// A planted text in a comment.",
+    ])
+      assert.deepEqual(findHardCodedTexts(source), [], source);
+  });
+
+  test("the language is the first of the browser's that the page has, or English", () => {
+    assert.deepEqual(inLanguage(["fr-FR", "en-US"], formats), {
+      language: "en",
+      locale: "en-US",
+      amounts: ["1,402,000.50", "1,402,000"],
+      typed: "1234.50",
+      share: "66.7%",
+      moments: ["Feb 1, 12:30 PM", "Feb 1, 2025"],
+      exact: "Feb 1, 2026, 12:30:05 PM",
+      utc: "2026-02-01 15:30:00 UTC",
+      counts: ["1 payment", "2 payments", "12,345 payments"],
+      parts: [{ to: "#/try" }],
+      state: "Captured",
+    });
+  });
+
+  test("Brazilian Portuguese has decimal commas, and its own dates and plurals", () => {
+    assert.deepEqual(inLanguage(["pt-BR", "en-US"], formats), {
+      language: "pt-BR",
+      locale: "pt-BR",
+      amounts: ["1.402.000,50", "1.402.000"],
+      typed: "1234,50",
+      share: "66,7%",
+      moments: ["1 de fev., 12:30", "1 de fev. de 2025"],
+      exact: "1 de fev. de 2026, 12:30:05",
+      utc: "2026-02-01 15:30:00 UTC",
+      counts: ["1 pagamento", "2 pagamentos", "12.345 pagamentos"],
+      parts: [{ to: "#/try" }],
+      state: "Capturado",
+    });
+  });
+
+  test("Spanish has the decimal point of Mexico, and the comma of Spain", () => {
+    const mexican = inLanguage(["es-MX"], formats) as Readonly<Record<string, unknown>>;
+    assert.deepEqual(
+      [mexican["language"], mexican["locale"], mexican["amounts"], mexican["counts"]],
+      ["es", "es-MX", ["1,402,000.50", "1,402,000"], ["1 pago", "2 pagos", "12,345 pagos"]],
+    );
+    const { locale, amounts } = inLanguage(["en-US"], formats, { chosen: "es" }) as Readonly<
+      Record<string, unknown>
+    >;
+    assert.deepEqual(
+      [locale, amounts],
+      ["es", ["1.402.000,50", "1.402.000"]],
+      "chosen in the side bar, in a browser without Spanish",
+    );
+  });
+
+  test("a language that does not exist is not chosen", () => {
+    const { language } = inLanguage(["es"], formats, { chosen: "constructor" }) as Readonly<
+      Record<string, unknown>
+    >;
+    assert.equal(language, "es");
+  });
+
+  describe("a payment's timeline", () => {
+    const factsOfServer = new Map(
+      [
+        ...(
+          readFileSync(
+            fileURLToPath(new URL("../../src/http/admin/timeline-text.ts", import.meta.url)),
+            "utf8",
+          )
+            .split("const facts = {")[1]
+            ?.split("} as const")[0] ?? ""
+        ).matchAll(/\n  (\w+):\s+"([^"]+)",/g),
+      ].map(([, fact = "", text = ""]) => [fact, text] as const),
+    );
+
+    test("has the server's sentence for each fact", () => {
+      assert.ok(factsOfServer.size > 30);
+      for (const [fact, text] of factsOfServer) {
+        assert.equal(english[`fact.${fact}`], text, fact);
+        assert.ok(textOf("sentences.js").includes(` ${fact}: t("fact.${fact}")`), fact);
+      }
+    });
+
+    test("reads in English as the server writes it, and has no English sentence in other languages", async () => {
+      await using server = await startTestServer();
+      const entries: Entry[] = [];
+      for (const card of ["4111111111111111", "4716909774636285"])
+        for (const capture of [true, false]) {
+          const code = `told-${card.slice(-4)}-${capture}`;
+          const creditcard = { ...testCard, card_number: card, auto_capture: capture };
+          const { body } = await server.postJson("/ws/direct", directBody(code, { creditcard }));
+          const { hash } = body["payment"] as { readonly hash: string };
+          const about = { integration_key: integrationKey, hash };
+          await server.postJson("/ws/capture", about);
+          await server.postJson("/ws/refund", {
+            ...about,
+            operation: "request",
+            amount: "30.50",
+            description: "returned",
+          });
+          server.clock.advance(3_600_000);
+          await server.postJson("/ws/query", about);
+          const answer = await server.postJson("/__cofre/timeline", about);
+          entries.push(...(answer.body["entries"] as Entry[]));
+        }
+      assert.deepEqual([...new Set(entries.map(({ kind }) => kind))].toSorted(), [
+        "call",
+        "fact",
+        "notification",
+        "request",
+      ]);
+      const program = `await (async () => {
+        const { readFileSync } = await import("node:fs");
+        const { sentenceOf } = await import(${urlOf("sentences.js")});
+        return JSON.parse(readFileSync(0, "utf8")).map(sentenceOf);
+      })()`;
+      const input = JSON.stringify(entries);
+      const own = inLanguage(["en-US"], program, { input }) as string[];
+      assert.deepEqual(
+        own.map(ungrouped),
+        entries.map(({ text }) => text),
+      );
+      for (const language of ["pt-BR", "es"]) {
+        const sentences = inLanguage([language], program, { input }) as string[];
+        sentences.forEach((sentence, place) => {
+          assert.notEqual(sentence, entries[place]?.text);
+          assert.doesNotMatch(sentence, /\{|undefined| the | was /);
+        });
+      }
+    });
+  });
+});
