@@ -188,6 +188,22 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
     });
   });
 
+  test("a sign-in does not show the search of the user before", async () => {
+    const { hash } = await held();
+    await inWindow(async (page) => {
+      await page.goto(`${users.server.url}/#/payments?search=former%40example.com`);
+      await fillSignIn(page, staff.viewer);
+      await page.getByText("No entries match.").waitFor();
+      await page.getByRole("button", { name: "Sign out" }).click();
+      await heading(page, "Sign in").waitFor();
+      await page.evaluate(`location.hash = "#/payment/${hash}"`);
+      await fillSignIn(page, staff.operator);
+      const list = page.getByRole("link", { name: "← Payments" });
+      await list.waitFor();
+      assert.equal(await list.getAttribute("href"), "#/payments");
+    });
+  });
+
   test("each role is shown what it may do, and nothing else", async () => {
     const { hash } = await held();
     await users.server.postJson("/__cofre/settings", {
