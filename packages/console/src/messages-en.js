@@ -133,7 +133,7 @@ export const messages = /** @type {const} */ ({
   "reason.no_acquirer_response": "no acquirer response",
   "reason.not_accepted": "not accepted",
   "reason.security_code_mismatch": "security code mismatch",
-  "reason.three_d_secure_required": "three d secure required",
+  "reason.three_d_secure_required": "3-D Secure required",
   "reason.timeout": "timeout",
   "list.any_brand": "Any brand",
   "list.any_time": "Any time",
