@@ -21,6 +21,7 @@ import {
   startCannedServer,
 } from "../../server/test/upstream/canned-server.ts";
 import { directBody, integrationKey, startTestServer } from "../../server/test/server.ts";
+import "../../server/test/support/session-storage.ts";
 
 /*
  * Row 6 of the attack table, for values: a property name of every plain object, wherever a word is

@@ -5,6 +5,7 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { describe, test } from "node:test";
 import { findHardCodedTexts } from "../hard-coded-texts.ts";
 import { directBody, integrationKey, startTestServer, testCard } from "../server.ts";
+import "../support/session-storage.ts";
 
 interface Entry {
   readonly kind: string;
@@ -83,6 +84,7 @@ const untranslated: Readonly<Record<string, string>> = {
   refunded: "a class",
 };
 
+const storageUrl = JSON.stringify(import.meta.resolve("../support/session-storage.ts"));
 const urlOf = (name: string) => JSON.stringify(pathToFileURL(folder + name).href);
 
 /**
@@ -97,6 +99,7 @@ function inLanguage(
   const choice =
     chosen === undefined ? "" : `sessionStorage.setItem("cofre.language", "${chosen}");`;
   const whole = `
+    import ${storageUrl};
     Object.defineProperty(navigator, "languages", { value: ${JSON.stringify(preferred)} });
     ${choice}
     const { language, locale, parts, t } = await import(${urlOf("language.js")});

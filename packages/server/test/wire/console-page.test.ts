@@ -12,6 +12,7 @@ import { faultKindNames, faultKinds } from "../../src/http/faults/fault-kinds.ts
 import { declineReasons } from "../../src/payment/payment.ts";
 import { brands } from "../../src/vault/brand.ts";
 import { startTestServer, type TestServer } from "../server.ts";
+import "../support/session-storage.ts";
 
 /** What a browser makes of it is in packages/proof/lanes/console.lane.ts. */
 const folder = fileURLToPath(new URL("../../../console/src/", import.meta.url));
