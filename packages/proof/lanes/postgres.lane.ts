@@ -97,16 +97,16 @@ test(
     };
     try {
       assert.equal(
-        await store.tryWriting(),
+        await store.testWrite(),
         true,
         "control: without a standby to wait for it writes",
       );
       await standby("SET synchronous_standby_names = 'nobody'");
-      for (let tries = 0; tries < 600 && (await store.tryWriting()); tries += 1)
+      for (let tries = 0; tries < 600 && (await store.testWrite()); tries += 1)
         await new Promise((resolve) => setTimeout(resolve, 50));
       assert.equal(store.isWriting, false);
       await standby("RESET synchronous_standby_names");
-      for (let tries = 0; tries < 600 && !(await store.tryWriting()); tries += 1)
+      for (let tries = 0; tries < 600 && !(await store.testWrite()); tries += 1)
         await new Promise((resolve) => setTimeout(resolve, 50));
       assert.equal(store.isWriting, true);
     } finally {

@@ -201,7 +201,7 @@ export class Installation {
       clock: { now: () => this.#databaseNow() },
       slowMs: 2_000,
       commitFault: (change) => this.#commitFault(change),
-      readFails: (method) => method === "holdSlots" && this.#isFull(),
+      readFails: (method) => method === "renewSlots" && this.#isFull(),
     };
   }
 

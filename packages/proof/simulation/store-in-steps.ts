@@ -54,8 +54,8 @@ export function storeInSteps(store: Store, step: Step, time: () => Instant): Sto
     noteClock: (node, aheadMs) => step(async () => store.noteClock?.(node, aheadMs)),
     clockReadings: (node) =>
       step(async () => (await store.clockReadings?.(node)) ?? { others: [], last: undefined }),
-    holdSlots: (node, leaseMs, giveBack) => step(() => store.holdSlots(node, leaseMs, giveBack)),
-    leaveSlots: (node) => step(() => store.leaveSlots(node)),
+    renewSlots: (node, leaseMs, release) => step(() => store.renewSlots(node, leaseMs, release)),
+    releaseSlots: (node) => step(() => store.releaseSlots(node)),
     eraseRemains: () => step(() => store.eraseRemains()),
     commit: (change) => step(() => store.commit(change)),
     close: () => step(() => store.close()),

@@ -144,12 +144,13 @@ function textOf(certified: Certified): string {
 function readCertified(path: string): Certified | undefined {
   const facts = lstatSync(path, { throwIfNoEntry: false });
   if (facts === undefined) return undefined;
-  const anew = `or remove ${path}: the next start makes another`;
-  if (!facts.isFile()) throw new TlsFileError(`${path} is not a plain file: put it back, ${anew}`);
+  const replaceHint = `or remove ${path}: the next start makes another`;
+  if (!facts.isFile())
+    throw new TlsFileError(`${path} is not a plain file: put it back, ${replaceHint}`);
   if (process.platform !== "win32" && (facts.mode & 0o077) !== 0) {
     const mode = (facts.mode & 0o777).toString(8).padStart(4, "0");
     throw new TlsFileError(
-      `${path} is open to others (mode ${mode}): make it 0600 with chmod, ${anew} if others had access`,
+      `${path} is open to others (mode ${mode}): make it 0600 with chmod, ${replaceHint} if others had access`,
     );
   }
   try {
@@ -163,7 +164,7 @@ function readCertified(path: string): Certified | undefined {
     // Node's error message could quote the file.
   }
   throw new TlsFileError(
-    `${path} does not hold a key and its certificate: restore it from a backup, ${anew}`,
+    `${path} does not hold a key and its certificate: restore it from a backup, ${replaceHint}`,
   );
 }
 

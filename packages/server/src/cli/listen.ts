@@ -7,7 +7,7 @@ import {
   type ExitCode,
   exitCodes,
 } from "./command.ts";
-import { heardAsJson, heardAsText } from "./heard-line.ts";
+import { lineAsJson, lineAsText } from "./notification-line.ts";
 import { isLoopback, openReceiver } from "./http.ts";
 import { Listener } from "./listener.ts";
 import { Registration } from "./registration.ts";
@@ -40,15 +40,15 @@ async function listen(call: CommandCall, host: CommandHost): Promise<ExitCode> {
   const client = clientOf(call, host);
   // Checks that Cofre is running and accepts the key, before anything is opened.
   await client.endpoints();
-  const show = call.flags.has("--json") ? heardAsJson : heardAsText;
+  const show = call.flags.has("--json") ? lineAsJson : lineAsText;
   const listener = new Listener({
     ...host,
     client,
     forwardTo,
-    show: (heard) => host.print(show(heard)),
+    show: (line) => host.print(show(line)),
   });
   const receiver = await openReceiver(host.scheduler, port, (received) =>
-    listener.hear(received),
+    listener.receive(received),
   ).catch((error: unknown) => {
     throw new ClientProblem(portProblem(error, port));
   });
@@ -86,10 +86,10 @@ async function keepRegistered(
   { scheduler, say }: CommandHost,
   signal: AbortSignal,
 ): Promise<void> {
-  let told: string | undefined;
-  const tell = (line: string): void => {
-    if (told !== line) say(line);
-    told = line;
+  let lastLine: string | undefined;
+  const report = (line: string): void => {
+    if (lastLine !== line) say(line);
+    lastLine = line;
   };
   while (!signal.aborted) {
     await scheduler.sleep(lookMs, signal).catch(() => undefined);
@@ -97,17 +97,17 @@ async function keepRegistered(
     try {
       const state = await registration.state();
       if (state === "off")
-        tell(
+        report(
           "The program answered 410, and Cofre disabled this endpoint. Run cofre listen again to continue.",
         );
       if (state === "missing") {
         listener.verifyWith(await registration.enter());
         say("The registration was lost: registered again.");
       }
-      if (state !== "off") told = undefined;
+      if (state !== "off") lastLine = undefined;
     } catch (error) {
       if (!(error instanceof ClientProblem)) throw error;
-      tell(error.message);
+      report(error.message);
     }
   }
 }

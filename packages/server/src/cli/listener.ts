@@ -4,7 +4,7 @@ import type { Instant } from "../kernel/instant.ts";
 import type { Scheduler } from "../kernel/scheduler.ts";
 import { notificationKinds } from "../notification/events.ts";
 import type { CofreClient } from "./cofre-client.ts";
-import type { Forwarded, Heard } from "./heard-line.ts";
+import type { Forwarded, NotificationLine } from "./notification-line.ts";
 import { type Answer, exchange, type Received } from "./http.ts";
 import { listenerHeader } from "./registration.ts";
 import { RepeatWatch, SequenceWatch } from "./sequence-watch.ts";
@@ -15,7 +15,7 @@ export interface ListenerParts {
   readonly clock: Clock;
   readonly scheduler: Scheduler;
   readonly forwardTo: URL | undefined;
-  readonly show: (heard: Heard) => void;
+  readonly show: (line: NotificationLine) => void;
 }
 
 /**
@@ -51,7 +51,7 @@ export class Listener {
    * Never rejects. Messages before there are keys wait for them: an earlier listener on this port
    * may have deliveries waiting.
    */
-  async hear(received: Received): Promise<Answer> {
+  async receive(received: Received): Promise<Answer> {
     const marked = { [listenerHeader]: this.name };
     if (received.method !== "POST") return { status: 405, headers: { ...marked, Allow: "POST" } };
     const keys = await this.#keys;
@@ -70,7 +70,7 @@ export class Listener {
 
     // The payment's present status is queried, never taken from the message. Cofre gets its answer
     // in the meantime.
-    const asked = Promise.all(
+    const payments = Promise.all(
       isFromThere
         ? hashes.map(async (hash) => ({ hash, status: await client.paymentStatus(hash) }))
         : [],
@@ -80,7 +80,7 @@ export class Listener {
         ? { answer: { status: isFromThere ? 200 : 401, headers: {} }, forwarded: undefined }
         : await this.#forward(forwardTo, received);
     const attempt = numberOf(received.headers["x-cofre-attempt"]);
-    this.#show(asked, {
+    this.#show(payments, {
       at,
       sequence,
       attempt,
@@ -113,9 +113,12 @@ export class Listener {
   }
 
   /** In the order in which messages were answered. */
-  #show(asked: Promise<Heard["payments"]>, heard: Omit<Heard, "payments">): void {
+  #show(
+    payments: Promise<NotificationLine["payments"]>,
+    line: Omit<NotificationLine, "payments">,
+  ): void {
     this.#lines = this.#lines.then(async () =>
-      this.#parts.show({ ...heard, payments: await asked }),
+      this.#parts.show({ ...line, payments: await payments }),
     );
   }
 

@@ -61,8 +61,8 @@ function lineOf({
   hash,
   deliveries,
 }: Readonly<Record<string, unknown>>): string {
-  const told: unknown[] = Array.isArray(deliveries) ? deliveries : [];
-  const shown = told
+  const list: unknown[] = Array.isArray(deliveries) ? deliveries : [];
+  const shown = list
     .filter(isRecord)
     .map(({ endpoint, state, attempts, outcome, due_at: dueAt, message }) => {
       const facts = [

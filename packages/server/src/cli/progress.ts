@@ -1,7 +1,7 @@
 import type { CommandHost } from "./command.ts";
 
 /** Interval between progress messages, in milliseconds; also the delay of the first one. */
-export const tellMs = 2_000;
+export const reportIntervalMs = 2_000;
 
 /** Waits for `task`, and prints the result of `progress` at intervals until it ends. */
 export async function tellingProgress<T>(
@@ -12,7 +12,7 @@ export async function tellingProgress<T>(
   const ended = new AbortController();
   const tell = async (): Promise<void> => {
     while (!ended.signal.aborted) {
-      await scheduler.sleep(tellMs, ended.signal);
+      await scheduler.sleep(reportIntervalMs, ended.signal);
       const line = await progress();
       // No progress is printed after the result.
       if (!ended.signal.aborted) say(line);

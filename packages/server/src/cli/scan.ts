@@ -5,7 +5,7 @@ import type { Hit, Search } from "../scan/search.ts";
 import { StreamScan } from "../scan/stream-scan.ts";
 import { printable } from "./cofre-client.ts";
 import { type ClientCommand, type CommandHost, type ExitCode, exitCodes } from "./command.ts";
-import { tellMs } from "./progress.ts";
+import { reportIntervalMs } from "./progress.ts";
 
 /** Searches files for card numbers and prints their positions, with the numbers masked. */
 export const scanCommand: ClientCommand = {
@@ -24,7 +24,7 @@ export const scanCommand: ClientCommand = {
     scan({ paths, known: flags.get("--known"), json: flags.has("--json") }, host),
 };
 
-interface Asked {
+interface ScanOptions {
   readonly paths: readonly string[];
   readonly known: string | undefined;
   readonly json: boolean;
@@ -35,21 +35,21 @@ interface Asked {
  * read, whatever was found in the others.
  */
 async function scan(
-  asked: Asked,
+  options: ScanOptions,
   { clock, input, print, say }: Pick<CommandHost, "clock" | "input" | "print" | "say">,
 ): Promise<ExitCode> {
-  const search = await searchFor(asked, input);
+  const search = await searchFor(options, input);
   if (typeof search === "string") {
     say(search);
     return exitCodes.misused;
   }
   let [files, bytes, hits, problemCount] = [0, 0, 0, 0];
-  let toldAt = clock.now();
+  let reportedAt = clock.now();
   /** At intervals: a disk or a dump takes minutes. */
-  const tell = (path: string): void => {
+  const report = (path: string): void => {
     const now = clock.now();
-    if (now - toldAt < tellMs) return;
-    toldAt = now;
+    if (now - reportedAt < reportIntervalMs) return;
+    reportedAt = now;
     say(`${files} files, ${bytes} bytes so far; at ${printable(path)}`);
   };
   const cannot = (path: string, problem: string): void => {
@@ -60,7 +60,7 @@ async function scan(
     const stream = new StreamScan(search, {
       found: (hit) => {
         hits += 1;
-        print(asked.json ? JSON.stringify({ path, ...hit }) : lineOf(path, hit));
+        print(options.json ? JSON.stringify({ path, ...hit }) : lineOf(path, hit));
       },
       unread: (offset) => cannot(path, `compressed data at ${offset} was not read completely`),
     });
@@ -69,14 +69,14 @@ async function scan(
       for await (const piece of pieces) {
         bytes += piece.length;
         await stream.write(piece);
-        tell(path);
+        report(path);
       }
     } catch (error) {
       cannot(path, problemOf(error));
     }
     await stream.end();
   };
-  for (const path of asked.paths) {
+  for (const path of options.paths) {
     if (path === "-") await scanOne("-", input);
     else {
       for await (const entry of filesOf(path)) {
@@ -86,7 +86,7 @@ async function scan(
     }
   }
   const summary = { files, bytes, findings: hits, unread: problemCount };
-  if (asked.json) print(JSON.stringify(summary));
+  if (options.json) print(JSON.stringify(summary));
   else
     say(
       `${files} files, ${bytes} bytes: ${hits} findings${problemCount > 0 ? `, ${problemCount} not read` : ""}`,
@@ -96,7 +96,7 @@ async function scan(
 
 /** A string: why there is no search. */
 async function searchFor(
-  { paths, known }: Asked,
+  { paths, known }: ScanOptions,
   input: AsyncIterable<Uint8Array>,
 ): Promise<Search | string> {
   // Standard input can be only one of them.

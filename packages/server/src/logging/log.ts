@@ -118,9 +118,9 @@ function writeWaiting(destination: object, isBehind: boolean): boolean {
     return true;
   let rest = Buffer.from(waiting.splice(0).join(""));
   // A write that failed or waits for the reader comes first.
-  const isHeld = isBehind || !inside._writing;
+  const writesBuffer = isBehind || !inside._writing;
   if (
-    isHeld &&
+    writesBuffer &&
     inside._writingBuf !== "" &&
     (typeof inside._writingBuf === "string" || Buffer.isBuffer(inside._writingBuf))
   ) {
@@ -145,13 +145,13 @@ function writeWaiting(destination: object, isBehind: boolean): boolean {
  * not in the event's row, or have another type, are omitted, even if the type checker was bypassed.
  */
 export function createLog({ level, format, clock, destination }: LogOptions): Log {
-  const least = level === "silent" ? Number.POSITIVE_INFINITY : pino.levels.values[level];
-  assert(least !== undefined, "a log level has a value");
+  const minLevel = level === "silent" ? Number.POSITIVE_INFINITY : pino.levels.values[level];
+  assert(minLevel !== undefined, "a log level has a value");
   const timestamp = timestampsFrom(clock);
   return {
     write: (event) => {
       const eventLevel = logEvents[event.event].level;
-      if ((pino.levels.values[eventLevel] ?? 0) < least) return;
+      if ((pino.levels.values[eventLevel] ?? 0) < minLevel) return;
       const line = `{"level":"${eventLevel}","time":"${timestamp()}"${declaredFields(event)}}`;
       destination.write(`${format === "json" ? line : textOf(line)}\n`);
       // Operators and scripts need every line at once, except those of requests.

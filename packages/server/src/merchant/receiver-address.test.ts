@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { isHidden, meantAddress, shownAddress } from "./receiver-address.ts";
+import { isHidden, effectiveAddress, shownAddress } from "./receiver-address.ts";
 
 describe("an address of a receiver", () => {
   const rows: readonly (readonly [string, string])[] = [
@@ -18,7 +18,7 @@ describe("an address of a receiver", () => {
     test(`is shown without its password, which comes back with it: ${JSON.stringify(url)}`, () => {
       assert.equal(shownAddress(url), shown);
       assert.equal(new URL(shown).host, new URL(url).host);
-      assert.equal(meantAddress(shown, url), url);
+      assert.equal(effectiveAddress(shown, url), url);
       assert.equal(isHidden(shown), true);
     });
   }
@@ -38,15 +38,15 @@ describe("an address of a receiver", () => {
 
   test("is what is given where it is another one", () => {
     assert.equal(
-      meantAddress("https://shop:new@example.com/", "https://shop:old@example.com/"),
+      effectiveAddress("https://shop:new@example.com/", "https://shop:old@example.com/"),
       "https://shop:new@example.com/",
     );
     assert.equal(
-      meantAddress("https://shop:***@other.example/", "https://shop:old@example.com/"),
+      effectiveAddress("https://shop:***@other.example/", "https://shop:old@example.com/"),
       "https://shop:***@other.example/",
     );
     assert.equal(
-      meantAddress("https://shop:***@example.com/", undefined),
+      effectiveAddress("https://shop:***@example.com/", undefined),
       "https://shop:***@example.com/",
     );
   });

@@ -14,9 +14,9 @@ const credentials = /^([a-z]+:[\\/]*)([^\\/?#]*)@/i;
 /** A receiver's address for display and for records: without its password. */
 export function shownAddress(url: string): string {
   if (!url.includes("@")) return url;
-  return url.replace(credentials, (_, scheme: string, given: string) => {
-    const colon = given.indexOf(":");
-    return `${scheme}${colon < 0 ? hidden : `${given.slice(0, colon)}:${hidden}`}@`;
+  return url.replace(credentials, (_, scheme: string, userInfo: string) => {
+    const colon = userInfo.indexOf(":");
+    return `${scheme}${colon < 0 ? hidden : `${userInfo.slice(0, colon)}:${hidden}`}@`;
   });
 }
 
@@ -27,7 +27,7 @@ export function isHidden(url: string): boolean {
 }
 
 /** The current address if `url` is its shown form, otherwise `url`. */
-export function meantAddress(url: string, current: string | undefined): string {
+export function effectiveAddress(url: string, current: string | undefined): string {
   return current !== undefined && url !== current && url === shownAddress(current) ? current : url;
 }
 

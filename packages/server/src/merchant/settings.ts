@@ -9,7 +9,7 @@ import {
   readEndpoints,
   signatureKinds,
 } from "../notification/endpoint.ts";
-import { type AddressCheck, isHidden, meantAddress } from "./receiver-address.ts";
+import { type AddressCheck, isHidden, effectiveAddress } from "./receiver-address.ts";
 import { maximumRoutes, readRoutes, type Route } from "./routing.ts";
 import { countryCodes } from "../payment/countries.ts";
 import { rateTableNames, taxPolicyNames } from "../payment/pricing-tables.ts";
@@ -281,7 +281,7 @@ export function validateSettings(
   current: AccountSettings = defaultAccountSettings(),
   check: AddressCheck = () => undefined,
 ): SettingsResult {
-  const { simulator, notificationChaos, ...others } = withMeantAddresses(changes, current);
+  const { simulator, notificationChaos, ...others } = withEffectiveAddresses(changes, current);
   const problems = [
     ...problemsOf(accountSettings, others, "", "some"),
     ...(simulator === undefined
@@ -310,7 +310,7 @@ export function validateSettings(
   return { settings };
 }
 
-function withMeantAddresses(
+function withEffectiveAddresses(
   changes: Readonly<Record<string, unknown>>,
   current: AccountSettings,
 ): Readonly<Record<string, unknown>> {
@@ -320,20 +320,20 @@ function withMeantAddresses(
   return {
     ...changes,
     ...(typeof notificationUrl === "string"
-      ? { notificationUrl: meantAddress(notificationUrl, current.notificationUrl) }
+      ? { notificationUrl: effectiveAddress(notificationUrl, current.notificationUrl) }
       : {}),
     ...(endpoints === undefined
       ? {}
       : {
           notificationEndpoints: endpoints.map((each) => ({
             ...each,
-            url: meantAddress(each.url, keptUrl(current, each)),
+            url: effectiveAddress(each.url, currentUrl(current, each)),
           })),
         }),
   };
 }
 
-function keptUrl(
+function currentUrl(
   { notificationEndpoints }: AccountSettings,
   { id }: NotificationEndpoint,
 ): string | undefined {
@@ -358,7 +358,7 @@ function addressProblems(
   return [
     ...problem("notificationUrl", String(notificationUrl), current.notificationUrl),
     ...endpoints.flatMap((each, index) =>
-      problem(`notificationEndpoints[${index}]`, each.url, keptUrl(current, each)),
+      problem(`notificationEndpoints[${index}]`, each.url, currentUrl(current, each)),
     ),
   ];
 }

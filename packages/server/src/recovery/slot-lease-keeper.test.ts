@@ -52,9 +52,9 @@ function given(context: TestContext) {
     };
     const keeper = new SlotLeaseKeeper({
       store: {
-        holdSlots: (of, leaseMs, giveBack) =>
-          reached("holdSlots", () => store.holdSlots(of, leaseMs, giveBack)),
-        leaveSlots: (of) => reached("leaveSlots", () => store.leaveSlots(of)),
+        renewSlots: (of, leaseMs, release) =>
+          reached("renewSlots", () => store.renewSlots(of, leaseMs, release)),
+        releaseSlots: (of) => reached("releaseSlots", () => store.releaseSlots(of)),
         time: () => reached("time", async () => database.now()),
         noteClock: (of, aheadMs) =>
           reached("noteClock", () => store.noteClock?.(of, aheadMs) ?? Promise.resolve()),
@@ -360,7 +360,7 @@ describe("the keeper of a node's slots", () => {
   test("a lease is counted from before it was asked for", async (context) => {
     const time = new StillTime();
     const answer = Promise.withResolvers<{ slots: number[]; share: number; nodes: number }>();
-    const store = { holdSlots: () => answer.promise, leaveSlots: async () => undefined };
+    const store = { renewSlots: () => answer.promise, releaseSlots: async () => undefined };
     const keeper = new SlotLeaseKeeper({
       store,
       node: "00",
@@ -375,7 +375,7 @@ describe("the keeper of a node's slots", () => {
     await started;
     const lease = keeper.leases().get(7);
     assert.ok(lease?.begin() !== undefined);
-    store.holdSlots = () => Promise.reject(new StoreError("unavailable"));
+    store.renewSlots = () => Promise.reject(new StoreError("unavailable"));
     await time.pass(999);
     assert.ok(lease.begin() !== undefined);
     await time.pass(1);
@@ -387,11 +387,11 @@ describe("the keeper of a node's slots", () => {
     let asked = 0;
     const never = new Promise<never>(() => undefined);
     const store = {
-      holdSlots: () => {
+      renewSlots: () => {
         asked += 1;
         return asked === 1 ? never : Promise.resolve({ slots: [7], share: 1, nodes: 32 });
       },
-      leaveSlots: async () => undefined,
+      releaseSlots: async () => undefined,
     };
     const keeper = new SlotLeaseKeeper({
       store,
@@ -417,7 +417,7 @@ describe("the keeper of a node's slots", () => {
     const two = await node(2);
     // The next renewal detects that there are two nodes, the one after it gives slots back.
     await time.pass(3_000);
-    stuck.add("1 holdSlots");
+    stuck.add("1 renewSlots");
     await time.pass(1_000);
     const [renewal] = hanging;
     assert.ok(renewal !== undefined, "control: the call is on its way");
@@ -456,7 +456,7 @@ describe("the keeper of a node's slots", () => {
   test("an answer from before a late renewal took effect opens nothing that it gave back", async (context) => {
     const { time, stuck, hanging, node, one, renewal } = await givenRenewalUnderWay(context);
     await time.pass(11_000);
-    stuck.add("1 holdSlots");
+    stuck.add("1 renewSlots");
     await time.pass(3_000);
     const [, next] = hanging;
     assert.ok(next !== undefined, "control: another renewal is on its way");
@@ -493,7 +493,7 @@ describe("the keeper of a node's slots", () => {
     const jumping = await node(1, () => Number(time.now()), {
       now: () => instant(Number(time.now()) + off),
     });
-    stuck.add("1 leaveSlots");
+    stuck.add("1 releaseSlots");
     off = 60_000;
     await time.pass(3_000);
     const [farewell] = hanging;

@@ -4,11 +4,14 @@ import { type Instant, second } from "../kernel/instant.ts";
 import type { Scheduler } from "../kernel/scheduler.ts";
 import type { SlotAssignment, SlotLease } from "../kernel/slot-assignment.ts";
 import { everySlot, slotCount } from "../kernel/slot.ts";
-import type { ClockReadings, HeldSlots, Store } from "../stores/store.ts";
+import type { ClockReadings, NodeSlots, Store } from "../stores/store.ts";
 import { isClockRight, isContested } from "./clock-verdict.ts";
 
 export interface SlotLeaseKeeperParts {
-  readonly store: Pick<Store, "holdSlots" | "leaveSlots" | "time" | "noteClock" | "clockReadings">;
+  readonly store: Pick<
+    Store,
+    "renewSlots" | "releaseSlots" | "time" | "noteClock" | "clockReadings"
+  >;
   /** Compared with the clocks of the database and of other nodes, if nodes share a database. */
   readonly clock?: Clock;
   /**
@@ -161,7 +164,7 @@ export class SlotLeaseKeeper implements SlotAssignment {
     this.#endAllLeases();
     const { store, node } = this.#parts;
     // If the store is unavailable, the lease expires.
-    await Promise.all([store.noteClock?.(node, undefined), store.leaveSlots(node)]).catch(
+    await Promise.all([store.noteClock?.(node, undefined), store.releaseSlots(node)]).catch(
       () => undefined,
     );
   }
@@ -330,18 +333,18 @@ export class SlotLeaseKeeper implements SlotAssignment {
     // If the store is unavailable, the lease expires.
     await this.#releasing(
       [...everySlot],
-      store.leaveSlots(node).then(() => true),
+      store.releaseSlots(node).then(() => true),
     );
   }
 
   /** undefined if the store failed, or answered too late. */
-  async #requestSlots(): Promise<HeldSlots | undefined> {
+  async #requestSlots(): Promise<NodeSlots | undefined> {
     const { store, node } = this.#parts;
     const releasable = Array.from(this.#leases).filter(
       ([, { isReleasing, inFlight }]) => isReleasing && inFlight === 0,
     );
     const toRelease = releasable.map(([slot]) => slot);
-    return this.#releasing(toRelease, store.holdSlots(node, leaseMs, toRelease));
+    return this.#releasing(toRelease, store.renewSlots(node, leaseMs, toRelease));
   }
 
   /** Like `withinLease`; without an answer in time the slots are in doubt. */
@@ -365,7 +368,7 @@ export class SlotLeaseKeeper implements SlotAssignment {
     return answer;
   }
 
-  #adopt({ slots, share }: HeldSlots): void {
+  #adopt({ slots, share }: NodeSlots): void {
     for (const [slot, lease] of this.#leases) {
       if (slots.includes(slot)) continue;
       lease.hasEnded = true;

@@ -67,7 +67,7 @@ export function createPasswords({ random }: { readonly random: Random }): Passwo
       }, refuse),
     matches: (password, hash) =>
       limit.run(async () => {
-        const kept = hash === undefined ? nobodys : partsOf(hash);
+        const kept = hash === undefined ? dummyHash : partsOf(hash);
         const tag = await derive(password, kept, kept.tag.length);
         return timingSafeEqual(tag, kept.tag) && hash !== undefined;
       }, refuse),
@@ -91,7 +91,7 @@ interface Parts extends Parameters {
 }
 
 /** The dummy hash that unknown users' passwords are compared with. */
-const nobodys: Parts = {
+const dummyHash: Parts = {
   ...today,
   salt: new Uint8Array(saltLength),
   tag: new Uint8Array(tagLength),
@@ -126,7 +126,7 @@ const phc =
 /** Stored hashes were created here: any other text is not a hash and matches no password. */
 function partsOf(hash: string): Parts {
   const [, memory, passes, parallelism, salt = "", tag = ""] = phc.exec(hash) ?? [];
-  if (memory === undefined) return nobodys;
+  if (memory === undefined) return dummyHash;
   return {
     memory: Number(memory),
     passes: Number(passes),

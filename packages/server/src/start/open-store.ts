@@ -9,7 +9,7 @@ import type { Upgrading } from "../stores/embedded/open-database.ts";
 import { StoreOpenError } from "../stores/embedded/open-error.ts";
 import type { MigrationReport } from "../stores/postgres/migrate.ts";
 import type { MoveTargetOptions } from "../stores/postgres/move-target.ts";
-import type { Beginning } from "../stores/postgres/origin.ts";
+import type { StartConditions } from "../stores/postgres/origin.ts";
 import type { RunningStore } from "../stores/store.ts";
 import { hasKeyFiles } from "../vault/root-key-file.ts";
 import type { Ports } from "./ports.ts";
@@ -38,7 +38,7 @@ export async function openStore(
   const tryLater = (): void => {
     cancelTry();
     cancelTry = scheduler.after(tryWritingMs, () => {
-      void store.tryWriting().then((works) => {
+      void store.testWrite().then((works) => {
         if (!works && !isOver) tryLater();
       });
     });
@@ -117,8 +117,11 @@ export function databaseOf(
     : { url, clock, waiveStandby: databaseAllowNoStandby === "true" };
 }
 
-async function beginningOf({ dataDirectory, databaseAllowEmpty }: Config): Promise<Beginning> {
-  return { besideKeys: await hasKeyFiles(dataDirectory), beginAnew: databaseAllowEmpty === "true" };
+async function beginningOf({
+  dataDirectory,
+  databaseAllowEmpty,
+}: Config): Promise<StartConditions> {
+  return { hasKeys: await hasKeyFiles(dataDirectory), allowEmpty: databaseAllowEmpty === "true" };
 }
 
 async function openEmbedded(

@@ -24,36 +24,36 @@ type PackedOrder = readonly [
   brand: Brand,
   maskedPan: string,
   /** base64url: a third shorter than hex. */
-  tokenDigest: Kept,
+  tokenDigest: PackedText,
   name: string,
   email: string,
-  document: Kept,
-  birthDate: Kept,
-  phone: Kept,
-  zipcode: Kept,
-  address: Kept,
-  streetNumber: Kept,
-  streetComplement: Kept,
-  city: Kept,
-  state: Kept,
-  ip: Kept,
-  responsible: Kept,
-  orderNumber: Kept,
-  softDescriptor: Kept,
-  note: Kept,
-  notificationUrl: Kept,
-  deviceId: Kept,
+  document: PackedText,
+  birthDate: PackedText,
+  phone: PackedText,
+  zipcode: PackedText,
+  address: PackedText,
+  streetNumber: PackedText,
+  streetComplement: PackedText,
+  city: PackedText,
+  state: PackedText,
+  ip: PackedText,
+  responsible: PackedText,
+  orderNumber: PackedText,
+  softDescriptor: PackedText,
+  note: PackedText,
+  notificationUrl: PackedText,
+  deviceId: PackedText,
   userValues: readonly (string | null)[] | 0,
   storedCredential: PackedStoredCredential | 0,
   threeDSecure: PackedThreeDSecure | 0,
   /** Missing on payments of earlier versions. */
-  connector?: Kept,
+  connector?: PackedText,
   /** Missing where there is no tax, and on payments of earlier versions. */
   taxRate?: string,
 ];
 
 /** 0 represents an omitted value: one character instead of the four of `null`. */
-type Kept = string | 0;
+type PackedText = string | 0;
 
 const flag = { autoCapture: 1, manualReview: 2, debit: 4, business: 8 } as const;
 
@@ -61,13 +61,18 @@ type PackedStoredCredential = readonly [
   use: StoredCredential["use"],
   initiator: StoredCredential["initiator"],
   reason: StoredCredential["reason"],
-  mandateId: Kept,
+  mandateId: PackedText,
 ];
 /**
  * Members are listed explicitly, so that anything else in the object, such as the cryptogram, is
  * not stored.
  */
-type PackedThreeDSecure = readonly [eci: string, version: Kept, transactionId: Kept, xid: Kept];
+type PackedThreeDSecure = readonly [
+  eci: string,
+  version: PackedText,
+  transactionId: PackedText,
+  xid: PackedText,
+];
 
 export function orderToJson(order: PaymentOrder): string {
   const { amount, pricing, card, customer, userValues, storedCredential, threeDSecure } = order;
@@ -191,7 +196,7 @@ export function orderFromJson(code: string, json: string): PaymentOrder {
   const local = (minor: string): Money => ({ minor: BigInt(minor), currency: localCurrency });
   return {
     code,
-    orderNumber: given(packed[orderIndex.orderNumber]),
+    orderNumber: unpacked(packed[orderIndex.orderNumber]),
     amount: { minor: BigInt(packed[orderIndex.amount]), currency: packed[orderIndex.currency] },
     pricing: {
       rate: packed[orderIndex.rate],
@@ -213,24 +218,24 @@ export function orderFromJson(code: string, json: string): PaymentOrder {
     customer: {
       name: packed[orderIndex.name],
       email: packed[orderIndex.email],
-      document: given(packed[orderIndex.document]),
-      birthDate: given(packed[orderIndex.birthDate]),
+      document: unpacked(packed[orderIndex.document]),
+      birthDate: unpacked(packed[orderIndex.birthDate]),
       personType: (flags & flag.business) === 0 ? "personal" : "business",
-      phone: given(packed[orderIndex.phone]),
-      zipcode: given(packed[orderIndex.zipcode]),
-      address: given(packed[orderIndex.address]),
-      streetNumber: given(packed[orderIndex.streetNumber]),
-      streetComplement: given(packed[orderIndex.streetComplement]),
-      city: given(packed[orderIndex.city]),
-      state: given(packed[orderIndex.state]),
-      ip: given(packed[orderIndex.ip]),
-      responsible: given(packed[orderIndex.responsible]),
+      phone: unpacked(packed[orderIndex.phone]),
+      zipcode: unpacked(packed[orderIndex.zipcode]),
+      address: unpacked(packed[orderIndex.address]),
+      streetNumber: unpacked(packed[orderIndex.streetNumber]),
+      streetComplement: unpacked(packed[orderIndex.streetComplement]),
+      city: unpacked(packed[orderIndex.city]),
+      state: unpacked(packed[orderIndex.state]),
+      ip: unpacked(packed[orderIndex.ip]),
+      responsible: unpacked(packed[orderIndex.responsible]),
     },
-    softDescriptor: given(packed[orderIndex.softDescriptor]),
-    note: given(packed[orderIndex.note]),
+    softDescriptor: unpacked(packed[orderIndex.softDescriptor]),
+    note: unpacked(packed[orderIndex.note]),
     userValues: userValues === 0 ? [] : userValues.map((value) => value ?? undefined),
-    notificationUrl: given(packed[orderIndex.notificationUrl]),
-    deviceId: given(packed[orderIndex.deviceId]),
+    notificationUrl: unpacked(packed[orderIndex.notificationUrl]),
+    deviceId: unpacked(packed[orderIndex.deviceId]),
     storedCredential: storedCredential === 0 ? undefined : unpackStoredCredential(storedCredential),
     threeDSecure: threeDSecure === 0 ? undefined : unpackThreeDSecure(threeDSecure),
     ...(connector === 0 ? {} : { connector }),
@@ -246,8 +251,8 @@ function flagsOf({ autoCapture, manualReview, paymentType, customer }: PaymentOr
   );
 }
 
-function given(kept: Kept): string | undefined {
-  return kept === 0 ? undefined : kept;
+function unpacked(packed: PackedText): string | undefined {
+  return packed === 0 ? undefined : packed;
 }
 
 function digestOf(base64: string): TokenDigest {
@@ -269,7 +274,7 @@ function unpackStoredCredential([
   reason,
   mandateId,
 ]: PackedStoredCredential): StoredCredential {
-  return { use, initiator, reason, mandateId: given(mandateId) };
+  return { use, initiator, reason, mandateId: unpacked(mandateId) };
 }
 
 function packThreeDSecure({ eci, version, transactionId, xid }: ThreeDSecure): PackedThreeDSecure {
@@ -277,5 +282,10 @@ function packThreeDSecure({ eci, version, transactionId, xid }: ThreeDSecure): P
 }
 
 function unpackThreeDSecure([eci, version, transactionId, xid]: PackedThreeDSecure): ThreeDSecure {
-  return { eci, version: given(version), transactionId: given(transactionId), xid: given(xid) };
+  return {
+    eci,
+    version: unpacked(version),
+    transactionId: unpacked(transactionId),
+    xid: unpacked(xid),
+  };
 }

@@ -46,21 +46,21 @@ function rowsFor(
 /** A page of payments, newest first. */
 class Page {
   readonly #passes: (row: Listed) => boolean;
-  readonly #most: ListPage;
+  readonly #page: ListPage;
   readonly #payments: Payment[] = [];
-  #looked = 0;
+  #examined = 0;
   #last: PaymentId | undefined;
 
-  constructor(filter: PaymentFilter, most: ListPage) {
+  constructor(filter: PaymentFilter, page: ListPage) {
     this.#passes = passesOf(filter);
-    this.#most = most;
+    this.#page = page;
   }
 
   /** Returns the page if it is full, so that this row belongs to the next page. */
   add(row: Listed): PaymentList | undefined {
-    if (this.#looked === this.#most.maxExamined || this.#payments.length === this.#most.limit)
+    if (this.#examined === this.#page.maxExamined || this.#payments.length === this.#page.limit)
       return { payments: this.#payments, next: this.#last };
-    this.#looked += 1;
+    this.#examined += 1;
     this.#last = row.id;
     // Built once, however many words of a search need it.
     let whole: Payment | undefined;
@@ -129,28 +129,28 @@ export function listedPayment(payment: Payment): Listed {
 
 function passesOf(filter: PaymentFilter): (row: Listed) => boolean {
   const { brand, text } = filter;
-  const wanted = text === undefined ? undefined : wordsOf(text);
+  const tests = text === undefined ? undefined : wordsOf(text);
   return (row) => {
     if (!isAmong(filter, row.state, () => row.payment())) return false;
-    if (brand === undefined && wanted === undefined) return true;
+    if (brand === undefined && tests === undefined) return true;
     const searched = row.searched();
     if (brand !== undefined && searched.brand !== brand) return false;
-    if (wanted === undefined) return true;
+    if (tests === undefined) return true;
     const folded = foldedText(
       [row.code, row.id, searched.name, searched.email, searched.maskedPan, searched.brand].join(
         "\n",
       ),
     );
-    return wanted.every((isIn) => isIn({ folded, row, searched }));
+    return tests.every((isIn) => isIn({ folded, row, searched }));
   };
 }
 
-interface Looked {
+interface Candidate {
   readonly folded: string;
   readonly row: Listed;
   readonly searched: Searched;
 }
-type Test = (looked: Looked) => boolean;
+type Test = (candidate: Candidate) => boolean;
 
 /** Words such as `status:declined`: the test of a value, or undefined if it is none. */
 const operators: Readonly<Record<string, (value: string) => Test | undefined>> = {
@@ -210,10 +210,10 @@ function amountTest(value: string): Test | undefined {
     return amount >= from && amount <= to;
   };
   return ({ searched }) => {
-    const [asked] = searched.amounts;
+    const [requested] = searched.amounts;
     return (
-      asked !== undefined &&
-      passes(asked.minor * 10n ** BigInt(finestScale - scaleOf(asked.currency)))
+      requested !== undefined &&
+      passes(requested.minor * 10n ** BigInt(finestScale - scaleOf(requested.currency)))
     );
   };
 }
@@ -236,19 +236,19 @@ function wordsOf(text: string): readonly Test[] {
     // `do` is both a country code and a word of Portuguese names.
     if (countryOf(folded) !== undefined) {
       const alone = new RegExp(`\\b${folded}\\b`);
-      return (looked) =>
-        looked.searched.country === folded || alone.test(foldedText(looked.searched.name));
+      return (candidate) =>
+        candidate.searched.country === folded || alone.test(foldedText(candidate.searched.name));
     }
     if (isState(folded))
-      return (looked) => looked.row.state === folded || looked.folded.includes(folded);
+      return (candidate) => candidate.row.state === folded || candidate.folded.includes(folded);
     const amount = /^\d{1,15}(?:[.,]\d{1,2})?$/.test(word)
       ? parseAmount(word.replace(",", "."), 2)
       : undefined;
-    if (amount === undefined) return (looked) => looked.folded.includes(folded);
+    if (amount === undefined) return (candidate) => candidate.folded.includes(folded);
     const printed = formatAmount(amount, 2);
-    return (looked) =>
-      looked.folded.includes(folded) ||
-      looked.searched.amounts.some((each) => formatMoney(each) === printed);
+    return (candidate) =>
+      candidate.folded.includes(folded) ||
+      candidate.searched.amounts.some((each) => formatMoney(each) === printed);
   });
 }
 

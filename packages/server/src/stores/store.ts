@@ -55,7 +55,11 @@ export interface Store {
    * The payment's history, oldest first; empty if the payment does not exist. `asker` defaults to
    * `payment`.
    */
-  history(merchantId: MerchantId, id: PaymentId, asker?: Asker): Promise<readonly HistoryRow[]>;
+  history(
+    merchantId: MerchantId,
+    id: PaymentId,
+    priority?: ReadPriority,
+  ): Promise<readonly HistoryRow[]>;
   /**
    * Reads the payment of this merchant that has a refund with this id or this merchant code;
    * undefined if there is none.
@@ -165,7 +169,7 @@ export interface Store {
     merchantId: MerchantId,
     id: PaymentId,
     limit: number,
-    asker?: Asker,
+    asker?: ReadPriority,
   ): Promise<readonly OutboxRow[]>;
   /**
    * Deliveries of this merchant's notifications, ordered by number, then by endpoint name, from
@@ -177,7 +181,7 @@ export interface Store {
     from: number,
     limit: number,
     state?: OpenDeliveryState,
-    asker?: Asker,
+    asker?: ReadPriority,
   ): Promise<readonly Delivery[]>;
   /**
    * The same for the notifications numbered `first` to `last`. Never reads other notifications,
@@ -240,18 +244,18 @@ export interface Store {
 
   /**
    * Renews this node's lease for `leaseMs` from now by the store's clock (a minute at most).
-   * Releases the slots in `giveBack` and takes free ones, lowest first, up to its share; slots
+   * Releases the slots in `release` and takes free ones, lowest first, up to its share; slots
    * beyond the share are kept until they are given back. A slot is free if no live node holds it.
    * Each live node's share is the slots divided by the nodes; the first nodes by name get one more
    * each until the remainder is used up. Less durable than changes: a crash of the store may lose
    * the most recent updates. `node` is 16 hex characters.
    *
    * Each call settles eventually. A call that fails may still take effect up to 10 s later; the
-   * same holds for `leaveSlots`.
+   * same holds for `releaseSlots`.
    *
    * A store that only one process can open gives all slots to its caller.
    */
-  holdSlots(node: string, leaseMs: number, giveBack: readonly number[]): Promise<HeldSlots>;
+  renewSlots(node: string, leaseMs: number, release: readonly number[]): Promise<NodeSlots>;
   /**
    * The time of the clock that all processes on this store share; absent on a store that only one
    * process can open.
@@ -265,7 +269,7 @@ export interface Store {
   /** The readings that other nodes recorded. Present where `time` is. */
   clockReadings?(node: string): Promise<ClockReadings>;
   /** Ends the node's lease and releases its slots. */
-  leaveSlots(node: string): Promise<void>;
+  releaseSlots(node: string): Promise<void>;
   /**
    * Removes the remains of deleted rows from the store's own files. Resolves with whether nothing
    * is left: false on a store that keeps old row versions itself, and while another connection
@@ -293,7 +297,7 @@ export interface ClockReadings {
  * figures, and the reads with asker `user`. Reads of payment requests and jobs never wait for
  * them.
  */
-export type Asker = "person" | "payment" | "job";
+export type ReadPriority = "person" | "payment" | "job";
 
 export interface AccountByKey extends Omit<AccountKey, "digest"> {
   readonly account: Account;
@@ -326,7 +330,7 @@ export interface RunningStore extends Store {
    * Writes something small that changes nothing, to test whether writing works. Resolves with the
    * result.
    */
-  tryWriting(): Promise<boolean>;
+  testWrite(): Promise<boolean>;
   stats(): StoreStats;
   /**
    * Copies what only the write-ahead log holds into the database file, on a store that is a file.
@@ -383,7 +387,7 @@ export interface DueQueue {
   readonly dueAt: Instant;
 }
 
-export interface HeldSlots {
+export interface NodeSlots {
   /** The slots that the node holds now, ascending. */
   readonly slots: readonly number[];
   /** How many slots it should hold. */

@@ -241,7 +241,7 @@ function describeDuePayments(databases: TestDatabases): void {
       void (await query(url, "SELECT hold_slots_2($1, 50000, '')", [id]));
     await lease("a".repeat(16));
     const first = await openStoreOn(url);
-    await first.holdSlots("b".repeat(16), 50_000, []);
+    await first.renewSlots("b".repeat(16), 50_000, []);
     await first.close();
     assert.deepEqual(
       (await query<{ readonly name: string }>(url, olderIndexes)).map(({ name }) => name),

@@ -52,10 +52,10 @@ const statements = {
   deliveriesDue: ["cofre_jobs", "delivery_number", "due_delivery_pkey"],
   deliveriesOfMessage: ["cofre_jobs", "delivery_message"],
   // Functions over two small tables, of nodes and of slots.
-  holdSlots: ["cofre_jobs"],
+  renewSlots: ["cofre_jobs"],
   hasOlderNodes: ["cofre_jobs"],
   dropTokenDigests: ["cofre_jobs"],
-  leaveSlots: ["cofre_jobs"],
+  releaseSlots: ["cofre_jobs"],
   noteClock: ["cofre_jobs"],
   clockReadings: ["cofre_jobs"],
   time: ["cofre_jobs"],
@@ -180,7 +180,7 @@ const unbounded: ReadonlyMap<string, readonly StatementName[]> = new Map<
   ["all of few rows", ["accounts", "accountKeys", "users"]],
   [
     "tables of nodes and slots, which are few",
-    ["holdSlots", "hasOlderNodes", "leaveSlots", "noteClock", "clockReadings"],
+    ["renewSlots", "hasOlderNodes", "releaseSlots", "noteClock", "clockReadings"],
   ],
   [
     "no table, or one row",

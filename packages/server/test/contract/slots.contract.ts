@@ -23,38 +23,38 @@ export function describeSlots(name: string, open: () => Promise<Store>): void {
       const store = await open();
       context.after(() => store.close());
       const all = Array.from(everySlot);
-      assert.deepEqual(await store.holdSlots(second, leaseMs, []), {
+      assert.deepEqual(await store.renewSlots(second, leaseMs, []), {
         slots: all,
         share: 32,
         nodes: 1,
       });
-      assert.deepEqual(await store.holdSlots(first, leaseMs, []), {
+      assert.deepEqual(await store.renewSlots(first, leaseMs, []), {
         slots: [],
         share: 16,
         nodes: 2,
       });
       assert.deepEqual(
-        await store.holdSlots(second, leaseMs, []),
+        await store.renewSlots(second, leaseMs, []),
         { slots: all, share: 16, nodes: 2 },
         "nothing is taken away from who lives",
       );
-      assert.deepEqual(await store.holdSlots(second, leaseMs, [31, 30, 0]), {
+      assert.deepEqual(await store.renewSlots(second, leaseMs, [31, 30, 0]), {
         slots: all.slice(1, 30),
         share: 16,
         nodes: 2,
       });
       assert.deepEqual(
-        await store.holdSlots(first, leaseMs, [5]),
+        await store.renewSlots(first, leaseMs, [5]),
         { slots: [0, 30, 31], share: 16, nodes: 2 },
         "nobody gives back another's",
       );
-      await store.holdSlots(second, leaseMs, all.slice(1, 14));
-      assert.deepEqual((await store.holdSlots(first, leaseMs, [])).slots, [
+      await store.renewSlots(second, leaseMs, all.slice(1, 14));
+      assert.deepEqual((await store.renewSlots(first, leaseMs, [])).slots, [
         ...all.slice(0, 14),
         30,
         31,
       ]);
-      assert.deepEqual((await store.holdSlots(second, leaseMs, [])).slots, all.slice(14, 30));
+      assert.deepEqual((await store.renewSlots(second, leaseMs, [])).slots, all.slice(14, 30));
     });
 
     test("shares add up to all slots, whatever the number of nodes", async (context) => {
@@ -62,8 +62,8 @@ export function describeSlots(name: string, open: () => Promise<Store>): void {
       context.after(() => store.close());
       for (let count = 1; count <= nodes.length; count += 1) {
         const living = nodes.slice(0, count);
-        for (const node of living) await store.holdSlots(node, leaseMs, []);
-        const held = await Promise.all(living.map((node) => store.holdSlots(node, leaseMs, [])));
+        for (const node of living) await store.renewSlots(node, leaseMs, []);
+        const held = await Promise.all(living.map((node) => store.renewSlots(node, leaseMs, [])));
         const shares = held.map(({ share }) => share);
         assert.equal(
           shares.reduce((sum, share) => sum + share),
@@ -77,27 +77,27 @@ export function describeSlots(name: string, open: () => Promise<Store>): void {
     test("a node whose lease has run out counts no longer, and what it held is free", async (context) => {
       const store = await open();
       context.after(() => store.close());
-      await store.holdSlots(first, leaseMs, []);
-      await store.holdSlots(second, leaseMs, []);
-      await store.holdSlots(first, leaseMs, Array.from(everySlot).slice(16));
+      await store.renewSlots(first, leaseMs, []);
+      await store.renewSlots(second, leaseMs, []);
+      await store.renewSlots(first, leaseMs, Array.from(everySlot).slice(16));
       assert.deepEqual(
-        (await store.holdSlots(second, 0, [])).slots.length,
+        (await store.renewSlots(second, 0, [])).slots.length,
         16,
         "it asks, and is dead at once",
       );
-      assert.deepEqual(await store.holdSlots(third, leaseMs, []), {
+      assert.deepEqual(await store.renewSlots(third, leaseMs, []), {
         slots: Array.from(everySlot).slice(16),
         share: 16,
         nodes: 2,
       });
       // If it is still alive, it learns that it holds nothing.
-      assert.deepEqual((await store.holdSlots(second, leaseMs, [])).slots, []);
+      assert.deepEqual((await store.renewSlots(second, leaseMs, [])).slots, []);
       assert.deepEqual(
-        (await store.holdSlots(first, 0, [])).slots,
+        (await store.renewSlots(first, 0, [])).slots,
         Array.from(everySlot).slice(0, 16),
       );
       assert.deepEqual(
-        (await store.holdSlots(second, leaseMs, [])).slots,
+        (await store.renewSlots(second, leaseMs, [])).slots,
         Array.from(everySlot).slice(0, 16),
       );
     });
@@ -105,18 +105,18 @@ export function describeSlots(name: string, open: () => Promise<Store>): void {
     test("a node whose lease has run out keeps what nobody has taken meanwhile", async (context) => {
       const store = await open();
       context.after(() => store.close());
-      await store.holdSlots(first, 0, []);
-      assert.deepEqual((await store.holdSlots(first, leaseMs, [])).slots.length, slotCount);
+      await store.renewSlots(first, 0, []);
+      assert.deepEqual((await store.renewSlots(first, leaseMs, [])).slots.length, slotCount);
     });
 
     test("a node that leaves holds nothing at once, and one that was never there may leave", async (context) => {
       const store = await open();
       context.after(() => store.close());
-      await store.holdSlots(first, leaseMs, []);
-      await store.leaveSlots(second);
-      assert.deepEqual((await store.holdSlots(third, leaseMs, [])).slots, []);
-      await store.leaveSlots(first);
-      assert.deepEqual(await store.holdSlots(third, leaseMs, []), {
+      await store.renewSlots(first, leaseMs, []);
+      await store.releaseSlots(second);
+      assert.deepEqual((await store.renewSlots(third, leaseMs, [])).slots, []);
+      await store.releaseSlots(first);
+      assert.deepEqual(await store.renewSlots(third, leaseMs, []), {
         slots: Array.from(everySlot),
         share: slotCount,
         nodes: 1,
@@ -128,9 +128,9 @@ export function describeSlots(name: string, open: () => Promise<Store>): void {
       context.after(() => store.close());
       for (let round = 0; round < 5; round += 1) {
         const held = await Promise.all(
-          nodes.map((node) => store.holdSlots(node, leaseMs, [round, 31 - round])),
+          nodes.map((node) => store.renewSlots(node, leaseMs, [round, 31 - round])),
         );
-        const again = await Promise.all(nodes.map((node) => store.holdSlots(node, leaseMs, [])));
+        const again = await Promise.all(nodes.map((node) => store.renewSlots(node, leaseMs, [])));
         for (const answers of [held, again])
           assert.ok(answers.every(({ slots }) => slots.length <= slotCount));
         const slots = again.flatMap((answer) => answer.slots);

@@ -23,18 +23,18 @@ test("the embedded store, which refuses a second process, gives all to its own",
   const store = await openEmbeddedStore({ file: ":memory:" });
   context.after(() => store.close());
   const all = { slots: Array.from(everySlot), share: slotCount, nodes: 1 };
-  assert.deepEqual(await store.holdSlots("0000000000000001", 10_000, [3]), all);
-  assert.deepEqual(await store.holdSlots("0000000000000002", 10_000, []), all);
-  await store.leaveSlots("0000000000000001");
-  assert.deepEqual(await store.holdSlots("0000000000000002", 10_000, []), all);
+  assert.deepEqual(await store.renewSlots("0000000000000001", 10_000, [3]), all);
+  assert.deepEqual(await store.renewSlots("0000000000000002", 10_000, []), all);
+  await store.releaseSlots("0000000000000001");
+  assert.deepEqual(await store.renewSlots("0000000000000002", 10_000, []), all);
 });
 
 test("a clock that is set back keeps nobody alive for longer than a minute", async () => {
   let now = instant(1_000_000);
   const store = createMemoryStore({ clock: { now: () => now } });
-  await store.holdSlots("0000000000000001", 10_000, []);
+  await store.renewSlots("0000000000000001", 10_000, []);
   now = instant(now - 3_600_000);
-  assert.equal((await store.holdSlots("0000000000000002", 10_000, [])).slots.length, slotCount);
+  assert.equal((await store.renewSlots("0000000000000002", 10_000, [])).slots.length, slotCount);
 });
 
 test("a reading of a clock counts for fifteen seconds, and as the latest until there is another; one from the future does not count", async () => {
@@ -99,13 +99,13 @@ test(
     const seen = new Set<number>();
     for (let step = 0; step < 500; step += 1) {
       const node = chance.below(6).toString(16).padStart(16, "0");
-      const giveBack = Array.from(everySlot).filter(() => chance.happens(100));
+      const release = Array.from(everySlot).filter(() => chance.happens(100));
       // A lease of zero milliseconds simulates a node that dies as soon as it has its answer.
       const leaseMs = chance.happens(200) ? 0 : 60_000;
       const leaves = chance.happens(100);
       const answers = await Promise.all(
         stores.map(async (store) =>
-          leaves ? store.leaveSlots(node) : store.holdSlots(node, leaseMs, giveBack),
+          leaves ? store.releaseSlots(node) : store.renewSlots(node, leaseMs, release),
         ),
       );
       assert.deepEqual(answers[1], answers[0], `step ${step}`);

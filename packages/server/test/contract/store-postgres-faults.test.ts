@@ -256,13 +256,13 @@ function describeFaults(databases: TestDatabases): void {
   test("those who need a session to write at once make one", async (context) => {
     const { url, address, store } = await storeBehindAddress(context);
     address.reset();
-    assert.equal(await store.tryWriting(), false, "the session is found gone");
+    assert.equal(await store.testWrite(), false, "the session is found gone");
     const change = given.paymentChange(given.newPayment(2));
     assert.deepEqual(
-      await Promise.all([store.tryWriting(), store.tryWriting(), store.commit(change)]),
+      await Promise.all([store.testWrite(), store.testWrite(), store.commit(change)]),
       [true, true, { outcome: "committed" }],
     );
-    assert.equal(await store.tryWriting(), true);
+    assert.equal(await store.testWrite(), true);
     const sessions =
       "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'cofre cofre_gateway'";
     // The server takes a moment to notice the reset connections.
@@ -524,13 +524,13 @@ function describeFaults(databases: TestDatabases): void {
     const store = await openStoreOn(url, { onWriting: (works) => told.push(works) });
     context.after(() => store.close());
     const change = given.paymentChange(given.newPayment(1));
-    assert.equal(await store.tryWriting(), false);
+    assert.equal(await store.testWrite(), false);
     await assert.rejects(store.commit(change), { name: "StoreError", code: "commit_unknown" });
     assert.ok((await store.paymentById(merchantA, given.paymentId(1))) !== undefined);
     assert.deepEqual([store.isWriting, store.stats().commits], [false, 0]);
     assert.equal((await store.commit(change)).outcome, "duplicate");
     assert.equal(store.isWriting, false, "what was only read says nothing of writing");
-    assert.equal(await store.tryWriting(), true);
+    assert.equal(await store.testWrite(), true);
     assert.deepEqual(
       [store.stats().commits, told],
       [0, [false, true]],
@@ -576,8 +576,8 @@ function describeFaults(databases: TestDatabases): void {
       url,
       "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name = 'cofre cofre_gateway' AND datname = current_database()",
     );
-    await store.tryWriting();
-    assert.equal(await store.tryWriting(), true);
+    await store.testWrite();
+    assert.equal(await store.testWrite(), true);
     await store.cardByToken(merchantA, given.tokenDigest(1));
     // The earlier session ends by itself, after its current statement.
     await until("the session before has ended", async () => (await query(url, vault)).length <= 1);
@@ -599,14 +599,14 @@ function describeFaults(databases: TestDatabases): void {
       );
     await query(url, `ALTER DATABASE ${name} SET synchronous_commit = 'off'`);
     await renew();
-    for (let time = 0; time < 3; time += 1) assert.equal(await store.tryWriting(), false);
+    for (let time = 0; time < 3; time += 1) assert.equal(await store.testWrite(), false);
     await assert.rejects(store.commit(given.paymentChange(given.newPayment(1))), {
       name: "StoreError",
       code: "unavailable",
     });
     assert.deepEqual(told, ["synchronous_commit_off"]);
     await query(url, `ALTER DATABASE ${name} RESET synchronous_commit`);
-    assert.equal(await store.tryWriting(), true);
+    assert.equal(await store.testWrite(), true);
     assert.deepEqual(await store.commit(given.paymentChange(given.newPayment(1))), {
       outcome: "committed",
     });

@@ -390,7 +390,7 @@ function describeStore(databases: TestDatabases): void {
     assert.equal(store.isWriting, false);
     await held.letGo();
 
-    assert.equal(await store.tryWriting(), true);
+    assert.equal(await store.testWrite(), true);
     assert.deepEqual(await store.commit(given.paymentChange(given.newPayment(3))), {
       outcome: "committed",
     });
@@ -462,7 +462,7 @@ function describeStore(databases: TestDatabases): void {
     const sessions =
       "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'cofre %'";
     await query(url, `SELECT pg_terminate_backend(pid) FROM (${sessions}) AS open`);
-    await until("the store writes again", async () => store.tryWriting().catch(() => false));
+    await until("the store writes again", async () => store.testWrite().catch(() => false));
     assert.deepEqual(await store.commit(given.paymentChange(given.newPayment(2))), {
       outcome: "committed",
     });

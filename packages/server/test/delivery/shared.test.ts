@@ -50,8 +50,8 @@ function given8Merchants(context: TestContext, { receiverMs = 3 * second, readMs
     };
     const keeper = new SlotLeaseKeeper({
       store: {
-        holdSlots: (of, leaseMs, giveBack) => alive(() => store.holdSlots(of, leaseMs, giveBack)),
-        leaveSlots: (of) => alive(() => store.leaveSlots(of)),
+        renewSlots: (of, leaseMs, release) => alive(() => store.renewSlots(of, leaseMs, release)),
+        releaseSlots: (of) => alive(() => store.releaseSlots(of)),
       },
       node: name,
       scheduler,

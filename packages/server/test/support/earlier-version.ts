@@ -93,7 +93,7 @@ export function earlierCopy(): string {
     {
       name: "each process does the jobs of all merchants",
       file: "stores/postgres/postgres-store.ts",
-      find: `    const [row] = await this.#all<HeldSlotsRow>("leases", "holdSlots", node, leaseMs, giveBack.join(" "), migrations.length);
+      find: `    const [row] = await this.#all<NodeSlotsRow>("leases", "renewSlots", node, leaseMs, release.join(" "), migrations.length);
     assert(row !== undefined, "a request for slots is answered with those that are held");
     return { ...row, slots: row.slots === "" ? [] : row.slots.split(" ").map(Number) };`,
       replace: "    return { slots: [...everySlot], share: everySlot.size, nodes: 1 };",
@@ -154,9 +154,9 @@ export function earlierCopy(): string {
       replace: "own.retention, own.dispatcher",
     },
     {
-      name: "nobody asks where the database came from",
+      name: "the origin of the database is not checked",
       file: "stores/postgres/postgres-store.ts",
-      find: "    await checkBeginning(owner, options.beginning ?? { besideKeys: false, beginAnew: false });",
+      find: "    await checkStart(owner, options.beginning ?? { hasKeys: false, allowEmpty: false });",
       replace: "",
     },
     {
@@ -181,7 +181,7 @@ export function earlierCopy(): string {
     {
       name: "no process leaves",
       file: "stores/postgres/postgres-store.ts",
-      find: `    await this.#all("leases", "leaveSlots", node);`,
+      find: `    await this.#all("leases", "releaseSlots", node);`,
       replace: "",
     },
   );

@@ -159,9 +159,9 @@ const doc: EndpointDoc = {
 export function notificationsEndpoint(of: (account: Account) => NotificationsDeps): Endpoint {
   const answerTo = async ({ params, account, user }: WireRequest): Promise<WireResponse> => {
     const deps = of(account);
-    const asked = changes.filter((name) => params[name] !== undefined);
-    if (asked.length > 0) {
-      const changed = await endpointChanged(deps, params, account, asked);
+    const requested = changes.filter((name) => params[name] !== undefined);
+    if (requested.length > 0) {
+      const changed = await endpointChanged(deps, params, account, requested);
       return "body" in changed ? changed : list(deps, params, changed, user);
     }
     return textOf(params, "replay") === undefined
@@ -217,18 +217,18 @@ async function list(
   }
   // A state alone is refused: a client that forgot the order must not take the result for all
   // notifications.
-  const asked =
+  const input =
     textOf(params, "order") === undefined && textOf(params, "state") === undefined
       ? undefined
       : newestInput(params);
-  if (asked !== undefined && "status" in asked) return asked;
-  const told =
-    asked === undefined ? undefined : await newestNotifications(store, account.id, asked);
+  if (input !== undefined && "status" in input) return input;
+  const newest =
+    input === undefined ? undefined : await newestNotifications(store, account.id, input);
   const { rows, deliveries } =
-    told ??
+    newest ??
     (hash === undefined
-      ? await toldAfter(store, account, after)
-      : await toldOf(store, account, hash, after));
+      ? await notificationsAfter(store, account, after)
+      : await notificationsOfPayment(store, account, hash, after));
   const notifications = rows.map(({ number, kind, paymentId, at }) => ({
     number,
     notification_type: kind,
@@ -249,7 +249,7 @@ async function list(
   }));
   const body = {
     notifications,
-    ...(told === undefined ? {} : { next: told.next ?? null }),
+    ...(newest === undefined ? {} : { next: newest.next ?? null }),
     endpoints,
     ...(user === undefined
       ? { payment_url_secret: receiverSecret(keys, name, urlSecretName) }
@@ -297,12 +297,12 @@ async function endpointChanged(
   { change, nudge }: NotificationsDeps,
   params: TreeObject,
   { settings }: Account,
-  asked: readonly (typeof changes)[number][],
+  requested: readonly (typeof changes)[number][],
 ): Promise<Account | WireResponse> {
-  const [name = "enable"] = asked;
+  const [name = "enable"] = requested;
   const id = textOf(params, name) ?? "";
   if (
-    asked.length > 1 ||
+    requested.length > 1 ||
     params["replay"] !== undefined ||
     endpointsSwitched(settings, id, true) === undefined
   ) {
@@ -317,16 +317,16 @@ async function endpointChanged(
   return account;
 }
 
-interface Told {
+interface Notifications {
   readonly rows: readonly OutboxRow[];
   readonly deliveries: readonly Delivery[];
 }
 
-async function toldAfter(
+async function notificationsAfter(
   store: NotificationsDeps["store"],
   account: Account,
   after: number,
-): Promise<Told> {
+): Promise<Notifications> {
   const rows = await store.notificationsOf(account.id, after, mostListed);
   const deliveries = await store.deliveriesBetween(
     account.id,
@@ -344,12 +344,12 @@ async function toldAfter(
  * The latest notifications of this payment: a payment that is announced repeatedly can have any
  * number of them.
  */
-async function toldOf(
+async function notificationsOfPayment(
   store: NotificationsDeps["store"],
   account: Account,
   hash: PaymentId,
   after: number,
-): Promise<Told> {
+): Promise<Notifications> {
   const last = await store.notificationsOfPayment(account.id, hash, mostOfPayment);
   const rows = last.filter(({ number }) => number > after);
   const deliveries = await Promise.all(

@@ -111,8 +111,8 @@ export function timelineEndpoint({ runner, storeOf, recorder }: TimelineDeps): E
         const { payment } = explained;
         const recording = recorder.of(account.id);
         const { since } = recording;
-        const told = await toldOf(storeOf(account), account.id, payment.id);
-        const { entries, leftOut } = timelineOf({ ...explained, ...told, recording });
+        const notified = await notificationsOf(storeOf(account), account.id, payment.id);
+        const { entries, leftOut } = timelineOf({ ...explained, ...notified, recording });
         const body = {
           hash: payment.id,
           merchant_payment_code: payment.order.code,
@@ -135,7 +135,7 @@ export function timelineEndpoint({ runner, storeOf, recorder }: TimelineDeps): E
   };
 }
 
-async function toldOf(
+async function notificationsOf(
   store: ReturnType<TimelineDeps["storeOf"]>,
   merchantId: MerchantId,
   paymentId: Parameters<Store["notificationsOfPayment"]>[1],

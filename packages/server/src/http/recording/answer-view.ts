@@ -80,7 +80,7 @@ function textIn(written: string | undefined): string | undefined {
 }
 
 /** The payment in a kept answer. */
-export function paymentToldBy({
+export function paymentIn({
   body,
 }: Pick<AnswerFacts, "body">):
   | { readonly hash: string; readonly code: string | undefined }

@@ -3,7 +3,7 @@ import { describe, test } from "node:test";
 import { decodeRequest } from "../../wire/decode/decode.ts";
 import type { ParameterList } from "../../sandbox/recording/recorder.ts";
 import { unkeyedDigest } from "../../vault/token.ts";
-import { answerFactsOf, paymentToldBy } from "./answer-view.ts";
+import { answerFactsOf, paymentIn } from "./answer-view.ts";
 import { viewOf } from "./parameter-view.ts";
 
 const pan = "4111111111111111";
@@ -170,8 +170,8 @@ describe("what is kept of an answer", () => {
     const body = payment('"merchant_payment_code":"order \\"1\\"","status":"CO"');
     const facts = kept(body);
     assert.deepEqual([facts.body, facts.isCut], [body, false]);
-    assert.deepEqual(paymentToldBy(facts), { hash, code: 'order "1"' });
-    assert.equal(paymentToldBy(kept('{"status":"ERROR"}')), undefined);
+    assert.deepEqual(paymentIn(facts), { hash, code: 'order "1"' });
+    assert.equal(paymentIn(kept('{"status":"ERROR"}')), undefined);
   });
 
   test("has no whole token in it, but knows which one it was where it tells of no payment", () => {

@@ -7,7 +7,7 @@ import type {
   RecordedCall,
   RecordedRequest,
 } from "../../sandbox/recording/recorder.ts";
-import { paymentToldBy } from "./answer-view.ts";
+import { paymentIn } from "./answer-view.ts";
 
 /** The payment that a request was about, as far as the request or its answer named it. */
 export interface Concerned {
@@ -20,8 +20,8 @@ export function concernedBy({
   parameters,
   answer,
 }: Pick<RecordedRequest, "parameters" | "answer">): Concerned {
-  const told = answer === undefined ? undefined : paymentToldBy(answer);
-  if (told !== undefined) return told;
+  const answered = answer === undefined ? undefined : paymentIn(answer);
+  if (answered !== undefined) return answered;
   const hash = memberOf(parameters, "hash");
   const payment = memberOf(parameters, "payment");
   const code = memberOf(

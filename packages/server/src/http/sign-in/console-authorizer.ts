@@ -9,7 +9,7 @@ import type { Account } from "../../merchant/account.ts";
 import type { AuditEvent, Actor } from "../../user/audit.ts";
 import type { Users, Session } from "../../sign-in/users.ts";
 import { mayDo, type UserView } from "../../user/user.ts";
-import { paymentToldBy } from "../recording/answer-view.ts";
+import { paymentIn } from "../recording/answer-view.ts";
 import { isInterfacePath } from "../routes.ts";
 import type { WireResponse } from "../../wire/answers/answer.ts";
 import type { Caller, KeyedEndpoint, OpenRequest } from "../../wire/endpoint.ts";
@@ -279,7 +279,7 @@ export class ConsoleAuthorizer {
     answer: WireResponse,
   ): Promise<void> {
     const { status, code } = answer;
-    const target = paymentToldBy(answer)?.hash ?? event.target;
+    const target = paymentIn(answer)?.hash ?? event.target;
     try {
       await this.#parts.users.record({
         ...event,

@@ -320,15 +320,15 @@ test("a full disk is found to be full by a try, and to have room again by a late
     remove();
   });
   const writer = new BatchWriter(database);
-  assert.equal(writer.tryWriting(), true);
+  assert.equal(writer.testWrite(), true);
   // The test write's own commit, then the commits that would settle it.
   database.failures.push(fullDisk, fullDisk, fullDisk);
-  assert.equal(writer.tryWriting(), false);
-  assert.equal(writer.tryWriting(), false);
-  assert.equal(writer.tryWriting(), true);
+  assert.equal(writer.testWrite(), false);
+  assert.equal(writer.testWrite(), false);
+  assert.equal(writer.testWrite(), true);
   assert.equal(count(database, "named_request"), 0);
 
   database.failures.push(failedSync);
-  assert.equal(writer.tryWriting(), false);
-  assert.equal(writer.tryWriting(), false, "what a failed sync left behind is not trusted again");
+  assert.equal(writer.testWrite(), false);
+  assert.equal(writer.testWrite(), false, "what a failed sync left behind is not trusted again");
 });

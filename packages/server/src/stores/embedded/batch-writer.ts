@@ -112,7 +112,7 @@ export class BatchWriter {
    * Tests whether a change could be written now, by writing as much as a change needs and removing
    * it.
    */
-  tryWriting(): boolean {
+  testWrite(): boolean {
     if (this.#state === "in_doubt") this.#settle();
     if (this.#state !== "ready") return false;
     try {

@@ -135,7 +135,7 @@ export class ChangeWriter {
       return "stale";
     let outcome: Outcome = "committed";
     if (payment !== undefined)
-      outcome = this.#writePayment(merchant, at, payment, deliveries ?? nobody);
+      outcome = this.#writePayment(merchant, at, payment, deliveries ?? noDeliveries);
     if (outcome === "committed" && card !== undefined) outcome = this.#writeCard(merchant, card);
     if (outcome === "committed" && account !== undefined)
       outcome = this.#writeAccount(merchant, account);
@@ -309,7 +309,7 @@ export class ChangeWriter {
   }
 }
 
-const nobody: DeliveriesPart = [[], [], []];
+const noDeliveries: DeliveriesPart = [[], [], []];
 
 interface PaymentStatements {
   readonly insert: StatementSync;

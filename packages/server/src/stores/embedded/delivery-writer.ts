@@ -58,21 +58,21 @@ export class DeliveryWriter {
     merchant: string,
     at: number,
     payment: number | bigint,
-    about: Told,
+    subject: NotificationSubject,
     deliveries: DeliveriesPart,
   ): void {
     const endpoints = deliveries[deliveriesIndex.endpoints];
     const gathering = deliveries[deliveriesIndex.gathering];
-    for (const kind of about.kinds) {
+    for (const kind of subject.kinds) {
       const number = Number(this.#lastNumber.get(merchant)?.["number"] ?? 0) + 1;
-      this.#insertNotification.run(merchant, number, payment, about.version, kind);
+      this.#insertNotification.run(merchant, number, payment, subject.version, kind);
       for (const endpoint of endpoints) {
         const fresh = newDelivery(
           {
             merchantId: merchant as MerchantId,
             endpoint: endpoint as EndpointId,
             number,
-            paymentId: about.paymentId as PaymentId,
+            paymentId: subject.paymentId as PaymentId,
             kind: kind as NotificationKind,
           },
           at as Instant,
@@ -122,7 +122,7 @@ export class DeliveryWriter {
 }
 
 /** The subject of a change's notifications. */
-export interface Told {
+export interface NotificationSubject {
   readonly paymentId: string;
   readonly version: number;
   readonly kinds: readonly string[];

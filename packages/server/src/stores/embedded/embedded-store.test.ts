@@ -199,7 +199,7 @@ test("a store that begins to fail says so once, finds out by itself that it stil
     maxFileBytes: 400_000,
     onWriting: (works) => void told.push(works),
   });
-  assert.equal(await store.tryWriting(), true);
+  assert.equal(await store.testWrite(), true);
   const fill = (from: number) =>
     Promise.allSettled(
       Array.from({ length: 400 }, (_, number) =>
@@ -209,15 +209,15 @@ test("a store that begins to fail says so once, finds out by itself that it stil
   await fill(0);
   await fill(1_000);
   assert.deepEqual([told, store.isWriting], [[false], false]);
-  assert.equal(await store.tryWriting(), false);
+  assert.equal(await store.testWrite(), false);
   assert.deepEqual(told, [false]);
   await store.close();
-  assert.equal(await store.tryWriting(), false, "a closed store does not write");
+  assert.equal(await store.testWrite(), false, "a closed store does not write");
   assert.deepEqual(told, [false], "and its end is no failure");
 
   const roomy = await openEmbeddedStore({ file, onWriting: (works) => void told.push(works) });
   context.after(() => roomy.close());
-  assert.deepEqual([await roomy.tryWriting(), roomy.isWriting, told], [true, true, [false]]);
+  assert.deepEqual([await roomy.testWrite(), roomy.isWriting, told], [true, true, [false]]);
 });
 
 test("a change waits while another program holds the database for a moment", async (context) => {
@@ -260,7 +260,7 @@ test("what is written to find out whether writing works leaves nothing behind", 
   const store = await openEmbeddedStore({ file: newFile(context) });
   context.after(() => store.close());
   const before = store.stats();
-  assert.equal(await store.tryWriting(), true);
+  assert.equal(await store.testWrite(), true);
   assert.equal(await store.namedRequest("00000000" as typeof merchantA, ""), undefined);
   assert.deepEqual(store.stats(), before);
 });
@@ -427,7 +427,7 @@ test("after an error that is not SQLite's, the writer of a store in memory repor
   ]);
   await assert.rejects(writer.submit(change(2)), { name: "StoreError", code: "unavailable" });
   assert.deepEqual(
-    [writer.isWriting, states, await writer.tryWriting(), await writer.truncateLog()],
+    [writer.isWriting, states, await writer.testWrite(), await writer.truncateLog()],
     [false, [false], false, false],
   );
 });

@@ -23,7 +23,7 @@ import type {
   DueMerchant,
   DueQueue,
   EndedDelivery,
-  HeldSlots,
+  NodeSlots,
   ListedCard,
   ListPage,
   OpenDeliveryState,
@@ -486,13 +486,13 @@ class SqliteStore implements RunningStore {
     return result === "payment_code" ? this.#takenBy(change) : result;
   }
 
-  async holdSlots(): Promise<HeldSlots> {
+  async renewSlots(): Promise<NodeSlots> {
     if (this.#closed !== undefined) throw new StoreError("closed");
     // The lock on the file excludes every other process.
     return { slots: Array.from(everySlot), share: slotCount, nodes: 1 };
   }
 
-  async leaveSlots(): Promise<void> {
+  async releaseSlots(): Promise<void> {
     if (this.#closed !== undefined) throw new StoreError("closed");
   }
 
@@ -523,8 +523,8 @@ class SqliteStore implements RunningStore {
     // The migration of the file has done it.
   }
 
-  async tryWriting(): Promise<boolean> {
-    return this.#closed === undefined && this.#writer.tryWriting();
+  async testWrite(): Promise<boolean> {
+    return this.#closed === undefined && this.#writer.testWrite();
   }
 
   #identity(): Identity {

@@ -70,8 +70,8 @@ export class InlineWriter implements Writer {
       : "unavailable";
   }
 
-  async tryWriting(): Promise<boolean> {
-    const works = this.#state === "open" && this.#attempt(() => this.#writer.tryWriting(), false);
+  async testWrite(): Promise<boolean> {
+    const works = this.#state === "open" && this.#attempt(() => this.#writer.testWrite(), false);
     if (this.#state !== "closed") this.#writing.found(works);
     return works;
   }

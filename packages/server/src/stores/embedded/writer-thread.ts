@@ -35,7 +35,7 @@ interface TruncateAnswer {
 }
 
 /** Maximum number of user changes that wait for their commit; more are refused as `overloaded`. */
-const mostUserChangesWaiting = 256;
+const maxUserChangesWaiting = 256;
 
 /**
  * The main thread's side of the writer thread. Answers arrive in the order of the changes, so a
@@ -54,10 +54,10 @@ export class WriterThread implements Writer {
   readonly #waitingUserChanges: WaitingUserChange[] = [];
   readonly #exited: Promise<void>;
   readonly #whenDrained: (() => void)[] = [];
-  readonly #whenTried: ((works: boolean) => void)[] = [];
+  readonly #whenTested: ((works: boolean) => void)[] = [];
   readonly #whenRaised: ((outcome: Outcome) => void)[] = [];
   readonly #whenTruncated: ((done: boolean) => void)[] = [];
-  #gathered: ChangeMessage[] = [];
+  #unposted: ChangeMessage[] = [];
   #alive = true;
   #isClosing = false;
   #commits = 0;
@@ -71,7 +71,7 @@ export class WriterThread implements Writer {
     worker.on(
       "message",
       (answer: BatchAnswer | UserWriteResult | TruncateAnswer | IdentityAnswer | boolean) => {
-        if (typeof answer === "boolean") this.#tried(answer);
+        if (typeof answer === "boolean") this.#onTested(answer);
         else if ("truncated" in answer)
           for (const resolve of this.#whenTruncated.splice(0)) resolve(answer.truncated);
         else if ("raised" in answer) this.#whenRaised.shift()?.(answer.raised);
@@ -81,13 +81,13 @@ export class WriterThread implements Writer {
     );
     this.#exited = new Promise((resolve) => {
       worker.on("exit", () => {
-        this.#died();
+        this.#onThreadEnded();
         resolve();
       });
     });
     // An uncaught error of the thread; `exit` follows. The error's text is dropped, because it may
     // quote data.
-    worker.on("error", () => this.#died());
+    worker.on("error", () => this.#onThreadEnded());
   }
 
   static async start(
@@ -115,8 +115,8 @@ export class WriterThread implements Writer {
       if (!this.#alive) throw new StoreError("unavailable");
       if (this.#waiting.length >= this.#maxQueued) throw new StoreError("overloaded");
       this.#waiting.push({ resolve, reject });
-      this.#gathered.push(message);
-      if (this.#gathered.length === 1) atEndOfTurn(() => this.#post());
+      this.#unposted.push(message);
+      if (this.#unposted.length === 1) atEndOfTurn(() => this.#post());
     });
   }
 
@@ -124,7 +124,7 @@ export class WriterThread implements Writer {
   submitUserChange(message: UserMessage): Promise<UserWriteResult> {
     return new Promise((resolve, reject) => {
       if (!this.#alive) throw new StoreError("unavailable");
-      if (this.#waitingUserChanges.length >= mostUserChangesWaiting)
+      if (this.#waitingUserChanges.length >= maxUserChangesWaiting)
         throw new StoreError("overloaded");
       this.#waitingUserChanges.push({ resolve, reject });
       this.#worker.postMessage(message, []);
@@ -132,9 +132,9 @@ export class WriterThread implements Writer {
   }
 
   #post(): void {
-    if (this.#gathered.length === 0 || !this.#alive) return;
-    this.#worker.postMessage(this.#gathered, []);
-    this.#gathered = [];
+    if (this.#unposted.length === 0 || !this.#alive) return;
+    this.#worker.postMessage(this.#unposted, []);
+    this.#unposted = [];
   }
 
   get isWriting(): boolean {
@@ -144,13 +144,13 @@ export class WriterThread implements Writer {
   /**
    * Resolves after a small test write, with whether it succeeded. Concurrent calls share one test.
    */
-  tryWriting(): Promise<boolean> {
+  testWrite(): Promise<boolean> {
     return new Promise((resolve) => {
       if (!this.#alive) {
         resolve(false);
         return;
       }
-      if (this.#whenTried.push(resolve) === 1) this.#worker.postMessage("try", []);
+      if (this.#whenTested.push(resolve) === 1) this.#worker.postMessage("try", []);
     });
   }
 
@@ -183,9 +183,9 @@ export class WriterThread implements Writer {
     if (this.#alive) this.#worker.postMessage("checkpoint", []);
   }
 
-  #tried(works: boolean): void {
+  #onTested(works: boolean): void {
     this.#writing.found(works);
-    for (const resolve of this.#whenTried.splice(0)) resolve(works);
+    for (const resolve of this.#whenTested.splice(0)) resolve(works);
   }
 
   /** Resolves when every submitted change has been answered. */
@@ -222,7 +222,7 @@ export class WriterThread implements Writer {
       this.#writing.judge(outcome);
       resolve(outcome);
     }
-    this.#tellDrained();
+    this.#resolveDrained();
   }
 
   #answeredUsers(answer: UserWriteResult): void {
@@ -231,26 +231,26 @@ export class WriterThread implements Writer {
     this.#writing.judge(answer.outcome);
     if (answer.outcome === "committed") this.#commits += 1;
     waiting.resolve(answer);
-    this.#tellDrained();
+    this.#resolveDrained();
   }
 
-  #tellDrained(): void {
+  #resolveDrained(): void {
     if (this.#waiting.length + this.#waitingUserChanges.length === 0)
       for (const resolve of this.#whenDrained.splice(0)) resolve();
   }
 
   /** Pending changes may have been written or not: the thread can no longer report it. */
-  #died(): void {
+  #onThreadEnded(): void {
     if (!this.#alive) return;
     this.#alive = false;
     // A requested end is not a failure.
     if (!this.#isClosing) this.#writing.found(false);
     for (const resolve of this.#whenRaised.splice(0)) resolve("commit_unknown");
-    for (const resolve of [...this.#whenTried.splice(0), ...this.#whenTruncated.splice(0)])
+    for (const resolve of [...this.#whenTested.splice(0), ...this.#whenTruncated.splice(0)])
       resolve(false);
     for (const { reject } of [...this.#waiting.splice(0), ...this.#waitingUserChanges.splice(0)])
       reject(new StoreError("commit_unknown"));
-    this.#tellDrained();
+    this.#resolveDrained();
   }
 }
 
@@ -260,14 +260,14 @@ export class WriterThread implements Writer {
  */
 function greetingOf(worker: Worker, onUpgrading: UpgradeReport): Promise<Greeting> {
   return new Promise((resolve, reject) => {
-    const hear = (message: Greeting | Upgrading): void => {
+    const onMessage = (message: Greeting | Upgrading): void => {
       if (typeof message === "object") {
         onUpgrading(message);
         return;
       }
-      worker.off("message", hear).off("error", reject);
+      worker.off("message", onMessage).off("error", reject);
       resolve(message);
     };
-    worker.on("message", hear).on("error", reject);
+    worker.on("message", onMessage).on("error", reject);
   });
 }

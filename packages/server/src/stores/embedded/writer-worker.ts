@@ -51,7 +51,7 @@ try {
       port.postMessage(writer.writeUsers(message));
     if (typeof message === "object" && "raise" in message)
       port.postMessage({ raised: writer.raiseIdentity(message) });
-    if (message === "try") port.postMessage(writer.tryWriting());
+    if (message === "try") port.postMessage(writer.testWrite());
     if (message === "truncate") port.postMessage({ truncated: writer.truncateLog() });
     if (message === "checkpoint") writer.checkpoint();
     if (message === "close") {

@@ -20,7 +20,7 @@ export interface Writer {
   /** Updates the identity row of the database. */
   raiseIdentity(message: IdentityMessage): Promise<Outcome>;
   /** Resolves after a small test write, with whether it succeeded. */
-  tryWriting(): Promise<boolean>;
+  testWrite(): Promise<boolean>;
   /** Resolves with whether the write-ahead log was emptied into the file and truncated. */
   truncateLog(): Promise<boolean>;
   /** Copies what is only in the write-ahead log into the database file. */

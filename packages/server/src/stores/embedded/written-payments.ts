@@ -22,7 +22,7 @@ export interface WrittenPayment {
  * Each payment has one slot, by the last two hex digits of its id, which are random. Maps that
  * evict the oldest entry cost a charge 2.8 µs, this costs 0.2.
  */
-const places = 256;
+const entryCount = 256;
 
 /**
  * Cache of the latest payments that this process wrote, at most 256, so that a read soon after a
@@ -36,25 +36,25 @@ const places = 256;
  * a change that failed, or whose outcome is unknown, leaves an entry that is never read.
  */
 export class WrittenPayments {
-  readonly #latest = Array.from<WrittenPayment | undefined>({ length: places }).fill(undefined);
+  readonly #latest = Array.from<WrittenPayment | undefined>({ length: entryCount }).fill(undefined);
 
   /**
    * Called before the change is sent to the writer. The payment's previous entry is no longer read.
    */
   submitted(merchant: string, part: PaymentPart): WrittenPayment {
-    const place = placeOf(part[paymentIndex.id]);
+    const index = indexOf(part[paymentIndex.id]);
     const first =
       part[paymentIndex.replaces] === undefined
         ? part
-        : firstOf(this.#latest[place], merchant, part);
+        : firstOf(this.#latest[index], merchant, part);
     const written: WrittenPayment = { merchant, part, first, isCommitted: false };
-    this.#latest[place] = written;
+    this.#latest[index] = written;
     return written;
   }
 
   /** The payment, if its last change was submitted by this process recently and is durable. */
   find(merchant: MerchantId, id: PaymentId): Payment | undefined {
-    const written = this.#latest[placeOf(id)];
+    const written = this.#latest[indexOf(id)];
     if (
       written === undefined ||
       !written.isCommitted ||
@@ -68,7 +68,7 @@ export class WrittenPayments {
   }
 }
 
-function placeOf(id: string): number {
+function indexOf(id: string): number {
   return 16 * digitAt(id, id.length - 2) + digitAt(id, id.length - 1);
 }
 

@@ -29,7 +29,7 @@ import type {
   DueMerchant,
   DueQueue,
   EndedDelivery,
-  HeldSlots,
+  NodeSlots,
   ListedCard,
   ListPage,
   OpenDeliveryState,
@@ -467,9 +467,9 @@ class MemoryStore implements WorldStore {
     }
   }
 
-  async holdSlots(node: string, leaseMs: number, giveBack: readonly number[]): Promise<HeldSlots> {
-    this.#beforeRead("holdSlots");
-    return this.#slots.hold(node, leaseMs, giveBack);
+  async renewSlots(node: string, leaseMs: number, release: readonly number[]): Promise<NodeSlots> {
+    this.#beforeRead("renewSlots");
+    return this.#slots.renew(node, leaseMs, release);
   }
 
   async noteClock(node: string, aheadMs: number | undefined): Promise<void> {
@@ -487,9 +487,9 @@ class MemoryStore implements WorldStore {
     return true;
   }
 
-  async leaveSlots(node: string): Promise<void> {
-    this.#beforeRead("leaveSlots");
-    this.#slots.leave(node);
+  async releaseSlots(node: string): Promise<void> {
+    this.#beforeRead("releaseSlots");
+    this.#slots.release(node);
   }
 
   async close(): Promise<void> {
@@ -548,8 +548,8 @@ class MemoryStore implements WorldStore {
     let settings = 0;
     for (const length of this.#settingsLengths.values())
       settings += Math.ceil(Math.max(0, length - usualSettingsLength) / settingsPerRecord);
-    const told = Math.max(this.#outbox.length, this.#deliveries.size);
-    return payments + this.#cards.size + told + this.#requests.size + changes + settings;
+    const notifications = Math.max(this.#outbox.length, this.#deliveries.size);
+    return payments + this.#cards.size + notifications + this.#requests.size + changes + settings;
   }
 
   #beforeRead(method: ReadMethod): void {

@@ -2,7 +2,7 @@ import type { Clock } from "../../kernel/clock.ts";
 import type { Instant } from "../../kernel/instant.ts";
 import { laterBy, minute } from "../../kernel/instant.ts";
 import { everySlot, slotCount } from "../../kernel/slot.ts";
-import type { HeldSlots } from "../store.ts";
+import type { NodeSlots } from "../store.ts";
 
 /**
  * Node leases and slot holders: the same steps as the PostgreSQL store's function
@@ -18,7 +18,7 @@ export class SlotTable {
     this.#clock = clock;
   }
 
-  hold(node: string, leaseMs: number, giveBack: readonly number[]): HeldSlots {
+  renew(node: string, leaseMs: number, release: readonly number[]): NodeSlots {
     const now = this.#clock.now();
     for (const [other, until] of this.#nodes) {
       // Also beyond the longest possible lease: the clock was set back, so the entry does not show
@@ -30,13 +30,13 @@ export class SlotTable {
     const nodes = this.#nodes.size;
     const before = [...this.#nodes.keys()].filter((other) => other < node).length;
     const share = Math.floor(slotCount / nodes) + (before < slotCount % nodes ? 1 : 0);
-    for (const slot of giveBack) if (this.#holders.get(slot) === node) this.#holders.delete(slot);
-    let held = [...this.#holders.values()].filter((holder) => holder === node).length;
+    for (const slot of release) if (this.#holders.get(slot) === node) this.#holders.delete(slot);
+    let count = [...this.#holders.values()].filter((holder) => holder === node).length;
     for (const slot of everySlot) {
-      if (held >= share) break;
+      if (count >= share) break;
       if (this.#nodes.has(this.#holders.get(slot) ?? "")) continue;
       this.#holders.set(slot, node);
-      held += 1;
+      count += 1;
     }
     return {
       slots: [...everySlot].filter((slot) => this.#holders.get(slot) === node),
@@ -45,7 +45,7 @@ export class SlotTable {
     };
   }
 
-  leave(node: string): void {
+  release(node: string): void {
     this.#nodes.delete(node);
     for (const [slot, holder] of this.#holders) if (holder === node) this.#holders.delete(slot);
   }

@@ -113,11 +113,11 @@ function withBeginning(
   [endpoints, moved, gathering]: DeliveriesPart,
   at: Instant,
 ): readonly unknown[] {
-  return [endpoints, moved, deliveryColumns(newDelivery(nobodys, at)), gathering];
+  return [endpoints, moved, deliveryColumns(newDelivery(placeholder, at)), gathering];
 }
 
 /** Placeholder: the delivery's identity is elsewhere in the message. */
-const nobodys = {
+const placeholder = {
   merchantId: "" as MerchantId,
   endpoint: "" as EndpointId,
   number: 0,

@@ -95,7 +95,7 @@ export class BatchWriter {
    * Writes a transaction that changes nothing; returns whether it succeeded. It requires a session
    * that may write, and a commit that is on the disk and at the standby.
    */
-  async tryWriting(): Promise<boolean> {
+  async testWrite(): Promise<boolean> {
     try {
       const connection = await this.#connected();
       const { warnings } = connection;

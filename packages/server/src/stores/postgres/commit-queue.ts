@@ -105,8 +105,8 @@ export class CommitQueue {
    * Writes a transaction that changes nothing. It requires a session that may write, and a commit
    * that is on the disk and at the standby.
    */
-  async tryWriting(): Promise<boolean> {
-    this.#setWriting(await this.#writer.tryWriting());
+  async testWrite(): Promise<boolean> {
+    this.#setWriting(await this.#writer.testWrite());
     return this.#isWriting;
   }
 

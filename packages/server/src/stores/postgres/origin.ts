@@ -24,11 +24,11 @@ export async function writeOrigin(owner: Connection, { state, move }: Origin): P
 }
 
 /** Conditions of a start. */
-export interface Beginning {
+export interface StartConditions {
   /** The keys of an installation exist where this one keeps its own. */
-  readonly besideKeys: boolean;
+  readonly hasKeys: boolean;
   /** The start accepts an empty database, whatever keys exist. */
-  readonly beginAnew: boolean;
+  readonly allowEmpty: boolean;
 }
 
 /**
@@ -37,9 +37,9 @@ export interface Beginning {
  * if a move holds it for longer than the lock timeout. A start that fails after this and before it
  * has created an account may be repeated.
  */
-export async function checkBeginning(
+export async function checkStart(
   owner: Connection,
-  { besideKeys, beginAnew }: Beginning,
+  { hasKeys, allowEmpty }: StartConditions,
 ): Promise<void> {
   const origin = await readOrigin(owner).catch((error: unknown) => {
     throw error instanceof StatementError && error.refusal === lockTimeout
@@ -50,6 +50,6 @@ export async function checkBeginning(
   if (origin !== undefined) return;
   const accounts = await owner.rows("accounts", "SELECT 1 AS found FROM account LIMIT 1");
   if (accounts.length > 0) return;
-  if (besideKeys && !beginAnew) throw new PostgresOpenError("missing");
+  if (hasKeys && !allowEmpty) throw new PostgresOpenError("missing");
   await writeOrigin(owner, { state: "begun", move: null });
 }

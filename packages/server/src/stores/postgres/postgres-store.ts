@@ -41,14 +41,14 @@ import {
 import { freshReadingMs, StoreError } from "../store.ts";
 import type {
   AccountByKey,
-  Asker,
+  ReadPriority,
   CardAge,
   ClockReadings,
   DatabaseFigures,
   DueMerchant,
   DueQueue,
   EndedDelivery,
-  HeldSlots,
+  NodeSlots,
   ListedCard,
   ListPage,
   OpenDeliveryState,
@@ -68,7 +68,7 @@ import { migrate, type MigrationReport } from "./migrate.ts";
 import { migrations } from "./migrations/index.ts";
 import { dropOlderIndexes } from "./older-indexes.ts";
 import { PostgresOpenError, type PostgresRefusal } from "./open-error.ts";
-import { type Beginning, checkBeginning } from "./origin.ts";
+import { type StartConditions, checkStart } from "./origin.ts";
 import { InteractiveReads } from "./interactive-reads.ts";
 import { PostgresUsers } from "./postgres-users.ts";
 import { sql, type StatementName } from "./sql.ts";
@@ -81,7 +81,7 @@ export interface PostgresStoreOptions {
   /** true: starts without a synchronous standby, which is otherwise refused. */
   readonly waiveStandby: boolean;
   /** Without it the database may be empty. */
-  readonly beginning?: Beginning;
+  readonly beginning?: StartConditions;
   /**
    * Maximum number of changes that wait for their commit; more are refused as `overloaded`. Default
    * 4,096.
@@ -106,14 +106,14 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   const url = options.url.reveal();
   const owner = await prepareDatabase(url, options);
   const connect = (role: Role, use?: Use): Promise<Connection> =>
-    Connection.open(url, role, (silent) => void askAfter(silent, url), use);
+    Connection.open(url, role, (silent) => void checkSilent(silent, url), use);
   let writer: Connection | undefined;
   try {
     const connectWriter = writerOf(connect, options);
     writer = await connectWriter("cofre_gateway");
     // After the first serving session, by which a move detects this start (move-target.ts): either
     // the move detects it, or this reads what the move left.
-    await checkBeginning(owner, options.beginning ?? { besideKeys: false, beginAnew: false });
+    await checkStart(owner, options.beginning ?? { hasKeys: false, allowEmpty: false });
     const commitQueue = new CommitQueue(writer, {
       async connect() {
         const connection = await connectWriter("cofre_gateway");
@@ -141,8 +141,8 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
  * Sessions being checked, each by at most this many concurrent checks: a connection to a machine
  * that has just failed takes seconds to fail.
  */
-const mostAsking = 3;
-const asking = new WeakMap<Connection, number>();
+const maxChecks = 3;
+const checks = new WeakMap<Connection, number>();
 
 /**
  * A silent session may wait for something, or its server may be gone without closing it. A new
@@ -150,11 +150,11 @@ const asking = new WeakMap<Connection, number>();
  * does not have the silent session, no answer will arrive there. If no new session can be opened,
  * nothing is known, and the check is repeated while the silence lasts.
  */
-async function askAfter(silent: Connection, url: string): Promise<void> {
+async function checkSilent(silent: Connection, url: string): Promise<void> {
   const { identity } = silent;
-  const others = asking.get(silent) ?? 0;
-  if (identity === undefined || others >= mostAsking) return;
-  asking.set(silent, others + 1);
+  const others = checks.get(silent) ?? 0;
+  if (identity === undefined || others >= maxChecks) return;
+  checks.set(silent, others + 1);
   try {
     const other = await Connection.open(url, "cofre_gateway");
     try {
@@ -165,7 +165,7 @@ async function askAfter(silent: Connection, url: string): Promise<void> {
   } catch {
     // This failure shows no more about the session than its silence does.
   } finally {
-    asking.set(silent, (asking.get(silent) ?? 1) - 1);
+    checks.set(silent, (checks.get(silent) ?? 1) - 1);
   }
 }
 
@@ -177,17 +177,17 @@ function writerOf(
   connect: (role: Role) => Promise<Connection>,
   { waiveStandby, onRefused }: PostgresStoreOptions,
 ): (role: Role) => Promise<Connection> {
-  let told: PostgresRefusal | undefined;
+  let reported: PostgresRefusal | undefined;
   return async (role) => {
     const connection = await connect(role);
     try {
       await checkServerAgain(connection, waiveStandby);
-      told = undefined;
+      reported = undefined;
       return connection;
     } catch (error) {
       await connection.close();
-      if (error instanceof PostgresOpenError && error.code !== told) {
-        told = error.code;
+      if (error instanceof PostgresOpenError && error.code !== reported) {
+        reported = error.code;
         onRefused?.(error.code);
       }
       throw error;
@@ -314,9 +314,9 @@ class PostgresStore implements RunningStore {
   async history(
     merchantId: MerchantId,
     id: PaymentId,
-    asker: Asker = "payment",
+    priority: ReadPriority = "payment",
   ): Promise<readonly HistoryRow[]> {
-    const rows = await this.#askedBy<PackedHistoryRow>(asker, merchantId, "history", id);
+    const rows = await this.#readAs<PackedHistoryRow>(priority, merchantId, "history", id);
     return rows.map(historyFromRow);
   }
 
@@ -465,10 +465,10 @@ class PostgresStore implements RunningStore {
     merchantId: MerchantId,
     id: PaymentId,
     limit: number,
-    asker: Asker = "person",
+    asker: ReadPriority = "person",
   ): Promise<readonly OutboxRow[]> {
     return (
-      await this.#askedBy<OutboxRow>(asker, merchantId, "notificationsOfPayment", id, limit)
+      await this.#readAs<OutboxRow>(asker, merchantId, "notificationsOfPayment", id, limit)
     ).toReversed();
   }
 
@@ -477,7 +477,7 @@ class PostgresStore implements RunningStore {
     from: number,
     limit: number,
     state?: OpenDeliveryState,
-    asker: Asker = "person",
+    asker: ReadPriority = "person",
   ): Promise<readonly Delivery[]> {
     const statement =
       state === undefined
@@ -485,7 +485,7 @@ class PostgresStore implements RunningStore {
         : state === "failed"
           ? "deliveriesFailed"
           : "deliveriesWaiting";
-    return (await this.#askedBy<DeliveryRow>(asker, merchantId, statement, from, limit)).map(
+    return (await this.#readAs<DeliveryRow>(asker, merchantId, statement, from, limit)).map(
       deliveryFromRow,
     );
   }
@@ -571,13 +571,13 @@ class PostgresStore implements RunningStore {
     return result === "payment_code" ? this.#takenBy(change) : result;
   }
 
-  async holdSlots(node: string, leaseMs: number, giveBack: readonly number[]): Promise<HeldSlots> {
-    const [row] = await this.#all<HeldSlotsRow>(
+  async renewSlots(node: string, leaseMs: number, release: readonly number[]): Promise<NodeSlots> {
+    const [row] = await this.#all<NodeSlotsRow>(
       "leases",
-      "holdSlots",
+      "renewSlots",
       node,
       leaseMs,
-      giveBack.join(" "),
+      release.join(" "),
       migrations.length,
     );
     assert(row !== undefined, "a request for slots is answered with those that are held");
@@ -614,8 +614,8 @@ class PostgresStore implements RunningStore {
     return row;
   }
 
-  async leaveSlots(node: string): Promise<void> {
-    await this.#all("leases", "leaveSlots", node);
+  async releaseSlots(node: string): Promise<void> {
+    await this.#all("leases", "releaseSlots", node);
   }
 
   close(): Promise<void> {
@@ -638,8 +638,8 @@ class PostgresStore implements RunningStore {
     return false;
   }
 
-  async tryWriting(): Promise<boolean> {
-    return this.#closed === undefined && this.#commitQueue.tryWriting();
+  async testWrite(): Promise<boolean> {
+    return this.#closed === undefined && this.#commitQueue.testWrite();
   }
 
   /**
@@ -699,8 +699,8 @@ class PostgresStore implements RunningStore {
     return this.#lists.read<Row>(role, merchantId, name, [merchantId, ...values]);
   }
 
-  #askedBy<Row extends object>(
-    asker: Asker,
+  #readAs<Row extends object>(
+    asker: ReadPriority,
     merchantId: MerchantId,
     name: StatementName,
     ...values: readonly Value[]
@@ -790,7 +790,7 @@ const beforeAllTime = -1;
  */
 const rowsInPiece = 25;
 
-type HeldSlotsRow = Omit<HeldSlots, "slots"> & { readonly slots: string };
+type NodeSlotsRow = Omit<NodeSlots, "slots"> & { readonly slots: string };
 
 type CardRow = Omit<StoredCard, "merchantId" | "mac"> & { readonly mac: Uint8Array | null };
 type DeliveryRow = Omit<Delivery, "outcome" | "inOrder" | "message"> & {

@@ -141,7 +141,7 @@ export const sql = {
       (SELECT max(greatest(age(xmin), age(catalog_xmin))) FROM pg_get_replication_slots()),
       (SELECT max(age(transaction)) FROM pg_prepared_xact())), 0) AS "snapshotAge"`,
   time: "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now",
-  holdSlots: "SELECT share, nodes, slots FROM hold_slots_3($1, $2, $3, $4)",
+  renewSlots: "SELECT share, nodes, slots FROM hold_slots_3($1, $2, $3, $4)",
   hasOlderNodes: "SELECT has_older_nodes_1() AS older",
   dropTokenDigests: "SELECT drop_token_digests_1($1, $2, $3) AS last",
   identity: "SELECT keys, epoch, beat, is_copy, server FROM identity",
@@ -150,7 +150,7 @@ export const sql = {
   // and the database in it.
   presentServer: `SELECT (SELECT system_identifier FROM pg_control_system())::text || '/' || left(pg_walfile_name(pg_current_wal_lsn()), 8)
     || '/' || (SELECT oid FROM pg_database WHERE datname = current_database()) AS server`,
-  leaveSlots: "SELECT leave_slots_1($1)",
+  releaseSlots: "SELECT leave_slots_1($1)",
   noteClock: "SELECT note_clock_1($1, $2)",
   clockReadings: "SELECT others, latest FROM clock_readings_1($1, $2)",
   user: `SELECT ${user} FROM person WHERE person.id = decode($1, 'hex')`,

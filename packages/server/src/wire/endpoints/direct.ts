@@ -70,9 +70,9 @@ export function directEndpoint({
       textOf(nodeOf(params, "payment") ?? params, "merchant_payment_code"),
     async handle(request) {
       const { params, account, headers, named } = request;
-      const { simulateInternalError: asked } = headers;
+      const { simulateInternalError: requested } = headers;
       const simulated =
-        asked === undefined ? undefined : await simulatedError(asked, account.id, sandbox);
+        requested === undefined ? undefined : await simulatedError(requested, account.id, sandbox);
       if (simulated !== undefined) return simulated;
       const warnings: string[] = [];
       const answer = await answeringAnswer(errors, async () => {
@@ -87,9 +87,9 @@ export function directEndpoint({
             sandbox === undefined ? undefined : amountWarning(read.order.amount, account, now);
           if (small !== undefined) warnings.push(small);
           if (sandbox !== undefined) warnings.push(...threeDSecureWarnings(read));
-          const told = toldAddress(read, addressCheck(account), warnings);
+          const checked = withUsableAddress(read, addressCheck(account), warnings);
           return answerOf(
-            await runner.run(direct, account, { ...told, request: named?.digest }),
+            await runner.run(direct, account, { ...checked, request: named?.digest }),
             account,
           );
         } finally {
@@ -105,7 +105,11 @@ export function directEndpoint({
  * Drops an address that would never be called, like other unusable addresses: the account's own
  * addresses are used instead.
  */
-function toldAddress(read: DirectInput, check: AddressCheck, warnings: string[]): DirectInput {
+function withUsableAddress(
+  read: DirectInput,
+  check: AddressCheck,
+  warnings: string[],
+): DirectInput {
   const { notificationUrl } = read.order;
   const reason = notificationUrl === undefined ? undefined : check(notificationUrl);
   if (reason === undefined) return read;

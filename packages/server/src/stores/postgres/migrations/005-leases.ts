@@ -1,5 +1,5 @@
 /**
- * Live nodes, and which of them runs the jobs of which merchants (store.ts, holdSlots). The lease
+ * Live nodes, and which of them runs the jobs of which merchants (store.ts, renewSlots). The lease
  * belongs to the node; slots only name their holders, so that a renewal updates one row. An
  * advisory lock serializes the calls of all nodes.
  *

@@ -5,7 +5,7 @@ import type { Instant } from "../kernel/instant.ts";
  * The printed data of one message. Contains only values whose format was verified, because any
  * client that reaches the port can send anything.
  */
-export interface Heard {
+export interface NotificationLine {
   readonly at: Instant;
   readonly sequence: number | undefined;
   readonly attempt: number | undefined;
@@ -23,21 +23,21 @@ export interface Heard {
 
 export type Forwarded = "answered" | "refused" | "timeout" | "cut";
 
-export function heardAsJson(heard: Heard): string {
+export function lineAsJson(line: NotificationLine): string {
   return JSON.stringify({
-    time: formatTimestamp(heard.at),
-    sequence: heard.sequence ?? null,
-    attempt: heard.attempt ?? null,
-    webhook_id: heard.id ?? null,
-    notification_type: heard.kind ?? null,
-    payments: heard.payments.map(({ hash, status = null }) => ({ hash, status })),
-    verified: heard.problems.length === 0,
-    problems: heard.problems,
-    repeat: heard.repeat,
-    late: heard.late,
-    gap: heard.gap ?? null,
-    answered: heard.answered,
-    forwarded: heard.forwarded ?? null,
+    time: formatTimestamp(line.at),
+    sequence: line.sequence ?? null,
+    attempt: line.attempt ?? null,
+    webhook_id: line.id ?? null,
+    notification_type: line.kind ?? null,
+    payments: line.payments.map(({ hash, status = null }) => ({ hash, status })),
+    verified: line.problems.length === 0,
+    problems: line.problems,
+    repeat: line.repeat,
+    late: line.late,
+    gap: line.gap ?? null,
+    answered: line.answered,
+    forwarded: line.forwarded ?? null,
   });
 }
 
@@ -48,21 +48,21 @@ const forwardedWords = {
   cut: "the program has cut the connection",
 } as const satisfies Record<Forwarded, string>;
 
-export function heardAsText(heard: Heard): string {
-  const payments = heard.payments.map(({ hash, status }) => `${hash} ${status ?? "??"}`);
+export function lineAsText(line: NotificationLine): string {
+  const payments = line.payments.map(({ hash, status }) => `${hash} ${status ?? "??"}`);
   const notes = [
-    ...(heard.repeat ? ["repeat"] : []),
-    ...(heard.late ? ["fills a gap"] : []),
-    ...(heard.gap === undefined ? [] : [`not received yet: ${rangeText(heard.gap)}`]),
+    ...(line.repeat ? ["repeat"] : []),
+    ...(line.late ? ["fills a gap"] : []),
+    ...(line.gap === undefined ? [] : [`not received yet: ${rangeText(line.gap)}`]),
   ];
   return [
-    formatTimestamp(heard.at),
-    `#${heard.sequence ?? "?"}`,
-    (heard.kind ?? "(no notification)").padEnd(10),
+    formatTimestamp(line.at),
+    `#${line.sequence ?? "?"}`,
+    (line.kind ?? "(no notification)").padEnd(10),
     ...(payments.length === 0 ? ["(no hash)"] : payments),
-    `attempt ${heard.attempt ?? "?"}`,
-    heard.problems.length === 0 ? "verified" : `NOT VERIFIED (${heard.problems.join("; ")})`,
-    `answered ${heard.answered}${heard.forwarded === undefined ? "" : ` (${forwardedWords[heard.forwarded]})`}`,
+    `attempt ${line.attempt ?? "?"}`,
+    line.problems.length === 0 ? "verified" : `NOT VERIFIED (${line.problems.join("; ")})`,
+    `answered ${line.answered}${line.forwarded === undefined ? "" : ` (${forwardedWords[line.forwarded]})`}`,
     ...notes.map((note) => `[${note}]`),
   ].join("  ");
 }
