@@ -95,7 +95,7 @@ async function runClient(command: ClientCommand, call: CommandCall): Promise<voi
     backUp,
     restore,
     beginIncarnation,
-    stopAsked: () => {
+    stopRequested: () => {
       const closed = Promise.withResolvers<void>();
       stop = closed.resolve;
       return Promise.race([
@@ -147,7 +147,7 @@ async function serve({
     process.exit(code);
   };
   endOnUnhandled(log, end);
-  const stopAsked = firstSignal(() => {
+  const stopRequested = firstSignal(() => {
     log.write({ event: "shutdown_forced", reason: "second_signal" });
     end(failed);
   });
@@ -171,7 +171,7 @@ async function serve({
   });
   // A start that is almost complete may still show the keys of a new account, which are shown only
   // once.
-  const aborted = stopAsked
+  const aborted = stopRequested
     .then(() => systemScheduler.sleep(startGraceMs))
     .then(() => "late" as const);
   const app = await Promise.race([starting, aborted]);
@@ -181,7 +181,7 @@ async function serve({
   }
   showStarted(app, config, log);
 
-  const signal = await stopAsked;
+  const signal = await stopRequested;
   log.write({ event: "stopping", signal, graceMs });
   const late = systemScheduler.sleep(graceMs + drainMarginMs).then(() => "cut" as const);
   if ((await Promise.race([app.close(), late])) === "cut") {
@@ -225,11 +225,11 @@ function firstSignal(
   signals: readonly NodeJS.Signals[] = ["SIGTERM", "SIGINT"],
 ): Promise<string> {
   const { promise, resolve } = Promise.withResolvers<string>();
-  let asked = false;
+  let isStopping = false;
   for (const signal of signals) {
     process.on(signal, () => {
-      if (asked) onSecond();
-      asked = true;
+      if (isStopping) onSecond();
+      isStopping = true;
       resolve(signal);
     });
   }

@@ -42,7 +42,7 @@ async function run(
     backUp: () => assert.fail("no backup is made"),
     beginIncarnation: () => assert.fail("no incarnation begins"),
     restore: () => assert.fail("nothing is restored"),
-    stopAsked: () => assert.fail("it ends by itself"),
+    stopRequested: () => assert.fail("it ends by itself"),
     clock: systemClock,
     scheduler: systemScheduler,
   });
@@ -198,8 +198,8 @@ describe("cofre audit", () => {
     assert.deepEqual(await numbers("--since", "2026-11-29"), []);
     assert.deepEqual(await numbers("--after", "4"), [5, 6]);
     assert.deepEqual(await numbers("--after", "400"), []);
-    const nobody = await run(["--user", "eve"], environment);
-    assert.deepEqual([nobody.code, nobody.problems], [1, "No user has this name.\n"]);
+    const unknownUser = await run(["--user", "eve"], environment);
+    assert.deepEqual([unknownUser.code, unknownUser.problems], [1, "No user has this name.\n"]);
     assert.equal((await run(["--action", "dance"], environment)).problems, "No entries match.\n");
   });
 

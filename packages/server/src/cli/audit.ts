@@ -76,7 +76,7 @@ async function run(call: CommandCall, host: CommandHost): Promise<ExitCode> {
   if (misplaced !== undefined)
     throw misuse(`${misplaced} is for \`cofre audit ${wordOf.get(misplaced)}\`, not for ${word}.`);
   // Errors of the command line are reported before anything is opened.
-  const asked = askedOf(flags);
+  const filter = filterOf(flags);
   const noted = word === "verify" ? await notedHeads(flags, host) : [];
   const directory = flags.get("--data-dir");
   const reading = host.config(new Map(directory === undefined ? [] : [["--data-dir", directory]]));
@@ -91,7 +91,7 @@ async function run(call: CommandCall, host: CommandHost): Promise<ExitCode> {
       if (word === "verify") return await verify(log, noted, call, host);
       if (word === "head") return await head(log, call, host);
       if (word === "due") return await due(audit, call, host);
-      return await list(log, asked, call, host);
+      return await list(log, filter, call, host);
     } finally {
       await audit.close();
     }
@@ -110,7 +110,7 @@ async function run(call: CommandCall, host: CommandHost): Promise<ExitCode> {
 
 // --- list ----------------------------------------------------------------------------------------
 
-interface Asked {
+interface AuditFilter {
   readonly user: string | undefined;
   readonly action: string | undefined;
   readonly since: Instant | undefined;
@@ -118,7 +118,7 @@ interface Asked {
   readonly after: number;
 }
 
-function askedOf(flags: ReadonlyMap<string, string>): Asked {
+function filterOf(flags: ReadonlyMap<string, string>): AuditFilter {
   const after = flags.get("--after") ?? "0";
   if (!/^\d{1,15}$/.test(after)) throw misuse("--after needs the number of an entry.");
   const time = (flag: string): Instant | undefined => {
@@ -139,17 +139,17 @@ function askedOf(flags: ReadonlyMap<string, string>): Asked {
 
 async function list(
   log: AuditLog,
-  asked: Asked,
+  filter: AuditFilter,
   { flags }: CommandCall,
   host: CommandHost,
 ): Promise<ExitCode> {
-  const { user } = asked;
+  const { user } = filter;
   const id = user === undefined ? undefined : (await log.userByName(nameKeyOf(user)))?.id;
   if (user !== undefined && id === undefined) throw new ClientProblem("No user has this name.");
   let printed = 0;
-  for (let { after } = asked; ;) {
+  for (let { after } = filter; ;) {
     const rows = await log.auditAfter(after, piece);
-    for (const entry of rows.map(entryOf).filter((each) => fits(each, asked, id))) {
+    for (const entry of rows.map(entryOf).filter((each) => fits(each, filter, id))) {
       host.print(flags.has("--json") ? JSON.stringify(shownEntry(entry)) : lineOf(entry));
       printed += 1;
     }
@@ -162,13 +162,13 @@ async function list(
 
 function fits(
   { at, actor, action, target }: AuditEntry,
-  asked: Asked,
+  filter: AuditFilter,
   user: string | undefined,
 ): boolean {
-  if (asked.action !== undefined && action !== asked.action) return false;
+  if (filter.action !== undefined && action !== filter.action) return false;
   if (
-    (asked.since !== undefined && at < asked.since) ||
-    (asked.until !== undefined && at >= asked.until)
+    (filter.since !== undefined && at < filter.since) ||
+    (filter.until !== undefined && at >= filter.until)
   )
     return false;
   return user === undefined || target === user || (actor.kind === "person" && actor.id === user);

@@ -69,10 +69,10 @@ export const clockCommand: ClientCommand = {
  * Moves the time as requested, in several calls when more falls due than one call does, and reports
  * progress. Ends when the time no longer advances.
  */
-async function moved(client: CofreClient, host: CommandHost, asked: Answer): Promise<Answer> {
+async function moved(client: CofreClient, host: CommandHost, first: Answer): Promise<Answer> {
   const sum = new Map<string, number>();
   let before: string | undefined;
-  for (let next = asked; ;) {
+  for (let next = first; ;) {
     const answer = await tellingProgress(
       host,
       client.clock(next),

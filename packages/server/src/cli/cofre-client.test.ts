@@ -31,7 +31,7 @@ function saidWith(
     backUp: unused,
     restore: unused,
     beginIncarnation: unused,
-    stopAsked: unused,
+    stopRequested: unused,
     clock: systemClock,
     scheduler: systemScheduler,
   };

@@ -45,13 +45,13 @@ export function readCommandLine(args: readonly string[]): CommandLine | Misuse {
   });
   const flags = new Map<string, string>();
   const words: string[] = [];
-  let asked: CommandLine["command"] | undefined;
+  let command: CommandLine["command"] | undefined;
   for (const token of tokens) {
     if (token.kind === "positional") words.push(token.value);
     if (token.kind !== "option") continue;
     const flag = token.rawName;
     if (token.name === "help" || token.name === "version") {
-      asked ??= token.name;
+      command ??= token.name;
       continue;
     }
     const option = allOptions.get(flag);
@@ -63,10 +63,10 @@ export function readCommandLine(args: readonly string[]): CommandLine | Misuse {
     flags.set(flag, token.value ?? "");
   }
   // `cofre listen --help` is `cofre help listen`.
-  if (asked !== undefined)
+  if (command !== undefined)
     return {
-      command: asked,
-      word: asked === "help" ? commandNamed(words[0]) : undefined,
+      command,
+      word: command === "help" ? commandNamed(words[0]) : undefined,
       paths: [],
       flags,
     };

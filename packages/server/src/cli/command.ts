@@ -106,7 +106,7 @@ export interface CommandHost {
    */
   readonly beginIncarnation: (config: Config) => Promise<number | undefined>;
   /** Resolves when the process gets a stop signal, or the reader of its output has closed it. */
-  readonly stopAsked: () => Promise<unknown>;
+  readonly stopRequested: () => Promise<unknown>;
   readonly clock: Clock;
   readonly scheduler: Scheduler;
 }

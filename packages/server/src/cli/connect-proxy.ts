@@ -59,8 +59,8 @@ export async function openConnectProxy(
   });
   server.on("connect", ({ url = "" }: IncomingMessage, client: Socket, head: Buffer) => {
     // Host names are case-insensitive, and may end with the root's dot.
-    const asked = url.toLowerCase().replace(/\.(?=:\d+$)/, "");
-    if (!targets.includes(asked)) {
+    const target = url.toLowerCase().replace(/\.(?=:\d+$)/, "");
+    if (!targets.includes(target)) {
       say(`refused: ${placeIn(url)}, which is not a host of this interface`);
       refuse(
         client,

@@ -56,7 +56,7 @@ async function listen(call: CommandCall, host: CommandHost): Promise<ExitCode> {
   listener.name = registration.id;
   const stopped = new AbortController();
   // From here on the registration must be removed again, however the listener ends.
-  const stopping = host.stopAsked().then(() => stopped.abort());
+  const stopping = host.stopRequested().then(() => stopped.abort());
   try {
     listener.verifyWith(await registration.enter());
     const whither = forwardTo === undefined ? "" : ` and forwarding them to ${forwardTo.href}`;

@@ -40,7 +40,7 @@ async function run(
     beginIncarnation: () => assert.fail("no incarnation begins"),
     restore: () => assert.fail("nothing is restored"),
     openAudit: () => assert.fail("a move reads no audit log"),
-    stopAsked: () => assert.fail("a move ends by itself"),
+    stopRequested: () => assert.fail("a move ends by itself"),
     clock: systemClock,
     scheduler: systemScheduler,
   });

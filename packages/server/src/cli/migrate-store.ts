@@ -70,12 +70,16 @@ export const migrateStoreCommand: ClientCommand = {
   },
 };
 
-interface Asked {
+interface MoveRequest {
   readonly what: "move" | "verify" | "back";
   readonly discard: boolean;
 }
 
-async function work(sides: MoveSides, { what, discard }: Asked, say: Speaker): Promise<ExitCode> {
+async function work(
+  sides: MoveSides,
+  { what, discard }: MoveRequest,
+  say: Speaker,
+): Promise<ExitCode> {
   try {
     const { target, ...rest } = sides;
     const common = { ...rest, cards: sampledCards, report: say.progress };

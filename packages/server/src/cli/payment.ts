@@ -22,8 +22,8 @@ export const paymentCommand: ClientCommand = {
       // `timeline` alone is the code of a payment.
       const isTimeline = call.paths[0] === "timeline" && call.paths.length > 1;
       for (const name of isTimeline ? call.paths.slice(1) : call.paths) {
-        const asked = isTimeline ? client.timeline(name) : client.explain(name);
-        const answer = await asked.catch((error: unknown) => {
+        const reply = isTimeline ? client.timeline(name) : client.explain(name);
+        const answer = await reply.catch((error: unknown) => {
           if (!(error instanceof ClientProblem)) throw error;
           const how = error.message.includes("BP-QRY-2")
             ? " A payment is named by your merchant_payment_code or its hash of 48 characters."

@@ -46,7 +46,7 @@ export const proxyCommand: ClientCommand = {
         host.say(
           `Nothing listens at ${to.host}:${to.port} yet: run \`cofre start --tls\`, now or later.`,
         );
-      await host.stopAsked();
+      await host.stopRequested();
       await proxy.close();
       return exitCodes.done;
     }),

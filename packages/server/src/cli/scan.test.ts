@@ -39,7 +39,7 @@ async function run(
     beginIncarnation: () => assert.fail("no incarnation begins"),
     restore: () => assert.fail("nothing is restored"),
     openAudit: () => assert.fail("a scan reads no audit log"),
-    stopAsked: () => assert.fail("a scan ends by itself"),
+    stopRequested: () => assert.fail("a scan ends by itself"),
     clock,
     scheduler: systemScheduler,
   });

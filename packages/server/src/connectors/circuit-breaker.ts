@@ -44,7 +44,7 @@ export function withCircuitBreaker(
   const refused = (): NotSent => notSent;
 
   async function through<Outcome extends { readonly kind: string }, Left>(
-    ask: () => Promise<Outcome>,
+    call: () => Promise<Outcome>,
     left: Left,
   ): Promise<Outcome | Left> {
     const state = circuit.stateAt(clock.now());
@@ -52,7 +52,7 @@ export function withCircuitBreaker(
     if (state === "open" || (isProbe && isProbing)) return left;
     if (isProbe) isProbing = true;
     try {
-      const outcome = await ask();
+      const outcome = await call();
       if (outcome.kind === "unknown" || outcome.kind === "not_sent") failed(isProbe);
       else if (circuit.succeeded()) report({ kind: "closed", connector: name });
       return outcome;

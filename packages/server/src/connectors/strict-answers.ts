@@ -141,7 +141,7 @@ class Reader {
 
   inquiry(
     outcome: InquiryOutcome,
-    { reference: asked, original }: Pick<InquiryRequest, "reference" | "original">,
+    { reference: requested, original }: Pick<InquiryRequest, "reference" | "original">,
   ): InquiryOutcome {
     if (outcome.kind === "not_found") return { kind: "not_found" };
     if (outcome.kind !== "found") return this.#unknown(outcome);
@@ -162,7 +162,7 @@ class Reader {
       // would mark the refund as not done and send it again.
       refunds: refunds.filter(
         (reference) =>
-          reference === asked || this.#text("refund_reference", reference) !== undefined,
+          reference === requested || this.#text("refund_reference", reference) !== undefined,
       ),
     };
   }

@@ -119,24 +119,24 @@ export class UnreadableRequests {
 }
 
 /**
- * Takes over a connection that Node has detached, and calls `goOn` when all earlier requests are
+ * Takes over a connection that Node has detached, and calls `onReady` when all earlier requests are
  * answered: Node no longer keeps the order. Never calls it if the connection ends with an answer.
  */
-export function handedOver(socket: Socket, goOn: () => void): void {
+export function handedOver(socket: Socket, onReady: () => void): void {
   const ignore = (): void => undefined;
   // A reset in between would end the process.
   socket.on("error", ignore);
-  const ask = (): void => {
+  const check = (): void => {
     if (!socket.writable) return;
     const current: unknown = Reflect.get(socket, "_httpMessage");
     if (isResponse(current)) {
-      current.once("finish", ask);
+      current.once("finish", check);
       return;
     }
-    goOn();
+    onReady();
     socket.off("error", ignore);
   };
-  ask();
+  check();
 }
 
 /**

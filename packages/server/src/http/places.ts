@@ -51,7 +51,7 @@ export class Places {
   /**
    * Time of the last request of each account, the earliest first; only within the last `activeMs`.
    */
-  readonly #askedAt = new Map<MerchantId, Instant>();
+  readonly #lastRequestAt = new Map<MerchantId, Instant>();
   readonly #waitingOf = new Map<MerchantId, number>();
   #taken = 0;
   #ofWorlds = 0;
@@ -139,15 +139,19 @@ export class Places {
     if (mostOfAccount !== undefined) return mostOfAccount;
     const now = this.#clock.now();
     // Moved to the end of the map, so that the earliest entry is first.
-    this.#askedAt.delete(merchantId);
-    this.#askedAt.set(merchantId, now);
-    for (const [other, at] of this.#askedAt) {
+    this.#lastRequestAt.delete(merchantId);
+    this.#lastRequestAt.set(merchantId, now);
+    for (const [other, at] of this.#lastRequestAt) {
       // A time in the future is from before the clock was set back.
       if (at <= now && now - at < activeMs) break;
-      this.#askedAt.delete(other);
+      this.#lastRequestAt.delete(other);
     }
     const shared = most - Math.ceil(most * reservedShare);
-    return Math.max(1, Math.floor(most * leastShare), Math.floor(shared / this.#askedAt.size));
+    return Math.max(
+      1,
+      Math.floor(most * leastShare),
+      Math.floor(shared / this.#lastRequestAt.size),
+    );
   }
 
   #give(merchantId: MerchantId | undefined, isWorld: boolean): void {

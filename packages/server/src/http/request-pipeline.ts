@@ -206,9 +206,9 @@ export class RequestPipeline {
     place: Place,
   ): Promise<WireRequest> {
     const { request, method } = incoming;
-    const asked = { method, params: decoded.params } as const;
+    const input = { method, params: decoded.params } as const;
     if (keyGiven(endpoint, decoded.params) === undefined) {
-      progress.admitted = await authorizer.admit(endpoint, asked, this.#callerOf(request));
+      progress.admitted = await authorizer.admit(endpoint, input, this.#callerOf(request));
     }
     const { admitted } = progress;
     const holder =
@@ -217,7 +217,7 @@ export class RequestPipeline {
         : { account: admitted.account, grants: "secret" as const };
     const keyed = this.#withAccount(holder, endpoint, incoming, decoded, progress, place);
     if (admitted !== undefined) return { ...keyed, user: admitted.user };
-    progress.endByKey = await authorizer.byKey(endpoint, asked, keyed.account, () =>
+    progress.endByKey = await authorizer.byKey(endpoint, input, keyed.account, () =>
       this.#callerOf(request),
     );
     return keyed;

@@ -73,11 +73,11 @@ export const direct = defineOperation<DirectInput, Direct>({
     ),
 });
 
-async function charge(context: OperationContext, asked: DirectInput): Promise<Direct> {
-  return withCard(context, asked.source, async (orderCard, toAuthorize) => {
+async function charge(context: OperationContext, requested: DirectInput): Promise<Direct> {
+  return withCard(context, requested.source, async (orderCard, toAuthorize) => {
     const input = {
-      ...asked,
-      order: withoutCardNumber(asked.order, toAuthorize.card.pan, context.account),
+      ...requested,
+      order: withoutCardNumber(requested.order, toAuthorize.card.pan, context.account),
     };
     refuseInstalmentsOf(orderCard.brand, input);
     const priced = priceAndRoute(context, input, orderCard, toAuthorize);

@@ -52,7 +52,7 @@ export interface Store {
   /** Reads a payment of this merchant by the merchant's own code; undefined if there is none. */
   paymentByCode(merchantId: MerchantId, code: string): Promise<Payment | undefined>;
   /**
-   * The payment's history, oldest first; empty if the payment does not exist. `asker` defaults to
+   * The payment's history, oldest first; empty if the payment does not exist. `priority` defaults to
    * `payment`.
    */
   history(
@@ -162,18 +162,18 @@ export interface Store {
     limit: number,
   ): Promise<readonly OutboxRow[]>;
   /**
-   * The last notifications about this merchant's payment, at most `limit`, oldest first. `asker`
+   * The last notifications about this merchant's payment, at most `limit`, oldest first. `priority`
    * defaults to `user`.
    */
   notificationsOfPayment(
     merchantId: MerchantId,
     id: PaymentId,
     limit: number,
-    asker?: ReadPriority,
+    priority?: ReadPriority,
   ): Promise<readonly OutboxRow[]>;
   /**
    * Deliveries of this merchant's notifications, ordered by number, then by endpoint name, from
-   * number `from`, at most `limit`; with `state`, only those in that state. `asker` defaults to
+   * number `from`, at most `limit`; with `state`, only those in that state. `priority` defaults to
    * `user`.
    */
   deliveriesOf(
@@ -181,7 +181,7 @@ export interface Store {
     from: number,
     limit: number,
     state?: OpenDeliveryState,
-    asker?: ReadPriority,
+    priority?: ReadPriority,
   ): Promise<readonly Delivery[]>;
   /**
    * The same for the notifications numbered `first` to `last`. Never reads other notifications,
@@ -294,7 +294,7 @@ export interface ClockReadings {
 /**
  * On whose behalf a read runs. A store that other processes share may queue the reads of persons,
  * refuse them as `overloaded`, and abort a slow one (`timed_out`): these are the lists, the
- * figures, and the reads with asker `user`. Reads of payment requests and jobs never wait for
+ * figures, and the reads with priority `person`. Reads of payment requests and jobs never wait for
  * them.
  */
 export type ReadPriority = "person" | "payment" | "job";

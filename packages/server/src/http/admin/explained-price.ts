@@ -58,13 +58,13 @@ export function explainedPrices(
   if (captured === 0n) return rows;
   const price = priceOfPart(pricing, amount, captured);
   rows.push(priced("captured", captured, price));
-  const [asked, local = asked] = positions.map(
+  const [requested, local = requested] = positions.map(
     ({ refunded, chargedBack }) => refunded + chargedBack,
   );
-  if (asked !== undefined && local !== undefined && asked > 0n) {
+  if (requested !== undefined && local !== undefined && requested > 0n) {
     const back = { minor: local, currency: pricing.total.currency };
-    const words = `${inWords(money(asked))} of the captured ${inWords(money(captured))} went back: the same share of ${inWords(price.total)}, ${inWords(back)}.`;
-    rows.push(row("returned", asked, back, words));
+    const words = `${inWords(money(requested))} of the captured ${inWords(money(captured))} went back: the same share of ${inWords(price.total)}, ${inWords(back)}.`;
+    rows.push(row("returned", requested, back, words));
   }
   return rows;
 }

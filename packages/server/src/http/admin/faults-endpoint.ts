@@ -229,14 +229,14 @@ function readTimes(add: TreeObject): number {
 
 function readPath(add: TreeObject, allowed: readonly string[]): string | undefined {
   if (!given(add, "path")) return undefined;
-  const asked = textOf(add, "path")?.trim().replace(/\/$/, "").toLowerCase();
-  const path = allowed.find((each) => each.toLowerCase() === asked);
+  const requested = textOf(add, "path")?.trim().replace(/\/$/, "").toLowerCase();
+  const path = allowed.find((each) => each.toLowerCase() === requested);
   if (path !== undefined) return path;
   const which =
     allowed.length > mostNamed
       ? `an operation such as ${wirePaths.direct}`
       : `one of ${allowed.join(", ")} for this kind`;
-  const suggestion = asked === undefined ? undefined : suggestionFor(asked, allowed);
+  const suggestion = requested === undefined ? undefined : suggestionFor(requested, allowed);
   // The message suggests the closest operation and does not quote the request.
   throw refusal("COFRE-92", {
     paths: which,

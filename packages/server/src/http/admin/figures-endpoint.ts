@@ -133,21 +133,22 @@ export function figuresEndpoint({ runner, clockOf, cardLikeNames }: FiguresDeps)
 }
 
 function inputOf(params: TreeObject, now: Instant): CountInput | WireResponse {
-  const asked = fieldOf(params, "per")?.toLowerCase() ?? "hour";
-  const per = periodNames.find((name) => name === asked);
+  const requested = fieldOf(params, "per")?.toLowerCase() ?? "hour";
+  const per = periodNames.find((name) => name === requested);
   if (per === undefined) return refusalAnswer("COFRE-62", { list: periodNames.join(", ") });
   const length = periods[per];
   const begin = (at: Instant): Instant => instant(Math.floor(at / length) * length);
   const [fromText, toText] = [fieldOf(params, "from"), fieldOf(params, "to")];
-  const toAsked = toText === undefined ? now : parseInstant(toText);
-  const fromAsked = fromText === undefined ? undefined : parseInstant(fromText);
-  const isRead = toAsked !== undefined && (fromText === undefined || fromAsked !== undefined);
-  const to = begin(instant((toAsked ?? now) + (toText === undefined ? length : length - 1)));
+  const requestedTo = toText === undefined ? now : parseInstant(toText);
+  const requestedFrom = fromText === undefined ? undefined : parseInstant(fromText);
+  const isRead =
+    requestedTo !== undefined && (fromText === undefined || requestedFrom !== undefined);
+  const to = begin(instant((requestedTo ?? now) + (toText === undefined ? length : length - 1)));
   // The clock of a world may show the first days of 1970.
   const from =
-    fromAsked === undefined
+    requestedFrom === undefined
       ? instant(Math.max(to - usualPeriods[per] * length, 0))
-      : begin(fromAsked);
+      : begin(requestedFrom);
   const count = (to - from) / length;
   if (isRead && from >= 0 && count >= 1 && count <= mostPeriods) return { per, from, to };
   return refusalAnswer("COFRE-63", { most: mostPeriods });

@@ -103,8 +103,8 @@ export function paymentEndpoint(runner: OperationRunner): Endpoint {
     family: "parameters",
     cors: false,
     async handle({ params, account }) {
-      const asked = fieldOf(params, "action")?.toLowerCase();
-      const name = actionNames.find((each) => each === asked);
+      const requested = fieldOf(params, "action")?.toLowerCase();
+      const name = actionNames.find((each) => each === requested);
       if (name === undefined) return refusalAnswer("COFRE-36", { list: actionNames.join(", ") });
       const act: Act = actions[name];
       return answering(errors, async () => {

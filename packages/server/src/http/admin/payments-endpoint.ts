@@ -187,9 +187,9 @@ function inputOf(params: TreeObject): ListInput | WireResponse {
     const known = [...paymentStates, ...moneyOutcomes].join(", ");
     return refusalAnswer("COFRE-55", { list: known });
   }
-  const brandAsked = fieldOf(params, "brand")?.toLowerCase();
-  const brand = brands.find((each) => each === brandAsked);
-  if (brandAsked !== undefined && brand === undefined)
+  const requestedBrand = fieldOf(params, "brand")?.toLowerCase();
+  const brand = brands.find((each) => each === requestedBrand);
+  if (requestedBrand !== undefined && brand === undefined)
     return refusalAnswer("COFRE-56", { list: brands.join(", ") });
   const limit = fieldOf(params, "limit") ?? String(defaultLimit);
   const before = fieldOf(params, "before");

@@ -137,10 +137,10 @@ export function requestsEndpoint(recorder: Pick<Recorder, "of">): Endpoint {
 
 function isAbout(
   request: RecordedRequest,
-  asked: string | undefined,
-  askedCode: string | undefined,
+  requestedHash: string | undefined,
+  requestedCode: string | undefined,
 ): boolean {
   const { hash, code } = concernedBy(request);
-  if (asked !== undefined) return hash === asked;
-  return askedCode === undefined || code === maskedText(askedCode, longestCode);
+  if (requestedHash !== undefined) return hash === requestedHash;
+  return requestedCode === undefined || code === maskedText(requestedCode, longestCode);
 }

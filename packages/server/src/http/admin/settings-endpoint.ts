@@ -88,18 +88,18 @@ export function settingsEndpoint(
     family: "parameters",
     cors: false,
     async handle({ params, account }) {
-      const asked = params["settings"];
+      const requested = params["settings"];
       // A client that forgot the brackets must not assume that a setting was changed.
       if (Object.keys(params).some((name) => Object.hasOwn(accountSettings, name)))
         return refusalAnswer("COFRE-30");
-      if (asked === undefined)
+      if (requested === undefined)
         return {
           status: 200,
           body: settingsBody(account.settings, flagOf(params, "describe") === true),
         };
-      if (!isTreeObject(asked)) return refusalAnswer("COFRE-30");
-      if (holdsCard(asked)) return refusalAnswer("COFRE-31", { problems: cardInSettings });
-      const changes = typedSettings(asked, account.settings);
+      if (!isTreeObject(requested)) return refusalAnswer("COFRE-30");
+      if (holdsCard(requested)) return refusalAnswer("COFRE-31", { problems: cardInSettings });
+      const changes = typedSettings(requested, account.settings);
       const check = checkFor(account);
       const checked = validateSettings(changes, account.settings, check);
       if ("problems" in checked)

@@ -113,9 +113,9 @@ export function simulatorEndpoint(instruct: Instruct, names: readonly string[]):
           list: faults.join(", "),
           reasons: declineReasons.join(", "),
         });
-      const asked = textOf(params, "message");
-      const message = messages.find((name) => name === asked);
-      if (asked !== undefined && message === undefined)
+      const requested = textOf(params, "message");
+      const message = messages.find((name) => name === requested);
+      if (requested !== undefined && message === undefined)
         return refusalAnswer("COFRE-33", { list: messages.join(", ") });
       const times = textOf(params, "times") ?? "1";
       if (!/^[1-9]\d{0,3}$/.test(times)) return refusalAnswer("COFRE-34");

@@ -13,18 +13,18 @@ import type {
 /** The text of each entry of a timeline: one sentence of plain English, without client input. */
 
 export function requestText({ method, path, key, answer, durationMs }: RecordedRequest): string {
-  const asked = `${method} ${path} ${key === "session" ? "by a signed-in user" : `with the ${key} key`}`;
-  if (answer === undefined) return `${asked} is being carried out.`;
+  const request = `${method} ${path} ${key === "session" ? "by a signed-in user" : `with the ${key} key`}`;
+  if (answer === undefined) return `${request} is being carried out.`;
   const { status, code, isReplayed } = answer;
   // As in access logs: nothing of the answer, or not all of it, was written.
   if (status === 444)
-    return `${asked} was carried out, and its connection was cut by a fault after ${shortMs(durationMs)}.`;
+    return `${request} was carried out, and its connection was cut by a fault after ${shortMs(durationMs)}.`;
   const how =
     code === undefined
       ? `was answered with HTTP ${status}`
       : `was refused with ${code} (HTTP ${status})`;
   const again = isReplayed ? ", as the request of the same Idempotency-Key before it" : "";
-  return `${asked} ${how} after ${shortMs(durationMs)}${again}.`;
+  return `${request} ${how} after ${shortMs(durationMs)}${again}.`;
 }
 
 const facts = {
@@ -101,7 +101,7 @@ function bookedText({ kind, postings }: JournalEntry): string {
   return `${kind.replaceAll("_", " ")} of ${first}${others.map((other) => ` (${other})`).join("")}`;
 }
 
-const asked = {
+const verbs = {
   authorize: "authorize",
   capture: "capture",
   void: "void",
@@ -120,7 +120,7 @@ export function callText({
   answered,
 }: RecordedCall): string {
   const money = amount === undefined ? "" : ` ${amount} ${currency ?? ""}`;
-  const verb = capture === true ? "authorize and capture" : asked[kind];
+  const verb = capture === true ? "authorize and capture" : verbs[kind];
   const question = `The acquirer ${connector} was asked to ${verb}${money}`;
   if (answered === undefined) return `${question} and has not answered yet.`;
   return `${question}: ${outcomeText(answered.outcome)} after ${shortMs(answered.durationMs)}.`;

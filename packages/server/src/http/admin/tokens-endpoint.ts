@@ -118,9 +118,9 @@ export function tokensEndpoint(runner: OperationRunner): Endpoint {
 }
 
 function inputOf(params: TreeObject): CardsInput | WireResponse {
-  const brandAsked = fieldOf(params, "brand")?.toLowerCase();
-  const brand = brands.find((each) => each === brandAsked);
-  if (brandAsked !== undefined && brand === undefined)
+  const requestedBrand = fieldOf(params, "brand")?.toLowerCase();
+  const brand = brands.find((each) => each === requestedBrand);
+  if (requestedBrand !== undefined && brand === undefined)
     return refusalAnswer("COFRE-56", { list: brands.join(", ") });
   const limit = fieldOf(params, "limit") ?? String(defaultLimit);
   const after = fieldOf(params, "after");

@@ -7,7 +7,7 @@ const visa = "4111111111111111";
 
 describe("settings hold a card number", () => {
   test("in a text, a list, a member at any depth, and the name of one", () => {
-    for (const asked of [
+    for (const requested of [
       visa,
       [visa],
       ["a", [visa]],
@@ -16,13 +16,20 @@ describe("settings hold a card number", () => {
       { a: { b: ["c", { d: visa }] } },
       { a: { [visa]: "" } },
     ]) {
-      assert.equal(holdsCard(asked), true, JSON.stringify(asked));
+      assert.equal(holdsCard(requested), true, JSON.stringify(requested));
     }
   });
 
   test("and otherwise do not", () => {
-    for (const asked of ["", "4111111111111112", [], ["a"], {}, { a: "1", b: ["2", { c: "3" }] }])
-      assert.equal(holdsCard(asked), false);
+    for (const requested of [
+      "",
+      "4111111111111112",
+      [],
+      ["a"],
+      {},
+      { a: "1", b: ["2", { c: "3" }] },
+    ])
+      assert.equal(holdsCard(requested), false);
   });
 });
 

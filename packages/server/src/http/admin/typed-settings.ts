@@ -7,12 +7,12 @@ import { isTreeObject, type Tree, type TreeObject } from "../../wire/decode/tree
 export const cardInSettings = "A setting holds a card number.";
 
 /** Whether a text in it, or the name of a member, contains a card number. */
-export function holdsCard(asked: Tree): boolean {
-  if (typeof asked === "string") return holdsCardNumber(asked);
-  if (Array.isArray(asked)) return asked.some(holdsCard);
+export function holdsCard(requested: Tree): boolean {
+  if (typeof requested === "string") return holdsCardNumber(requested);
+  if (Array.isArray(requested)) return requested.some(holdsCard);
   return (
-    isTreeObject(asked) &&
-    Object.entries(asked).some(([name, value]) => holdsCardNumber(name) || holdsCard(value))
+    isTreeObject(requested) &&
+    Object.entries(requested).some(([name, value]) => holdsCardNumber(name) || holdsCard(value))
   );
 }
 
@@ -21,12 +21,15 @@ export function holdsCard(asked: Tree): boolean {
  * name.
  */
 export function typedSettings(
-  asked: TreeObject,
+  requested: TreeObject,
   current: AccountSettings | SimulatorSettings,
 ): Record<string, unknown> {
   const now: Readonly<Record<string, unknown>> = { ...current };
   return Object.fromEntries(
-    Object.entries(asked).map(([name, value]) => [name, typedValue(value, ownValue(now, name))]),
+    Object.entries(requested).map(([name, value]) => [
+      name,
+      typedValue(value, ownValue(now, name)),
+    ]),
   );
 }
 

@@ -362,14 +362,14 @@ function readPlan(
     if (!/^[\x21-\x7e]+$/.test(key))
       return invalid(name, "of 1 to 100 printable characters without blanks");
   }
-  const asked = params["settings"] ?? {};
-  if (!isTreeObject(asked))
+  const requested = params["settings"] ?? {};
+  if (!isTreeObject(requested))
     return invalid("settings", "an object, in a form such as settings[partialCapture]=true");
-  if (holdsCard(asked)) return refusalAnswer("COFRE-31", { problems: cardInSettings });
+  if (holdsCard(requested)) return refusalAnswer("COFRE-31", { problems: cardInSettings });
   const plain = validateSettings({});
   if ("problems" in plain) throw new Error("settings have defaults");
   const checked = validateSettings(
-    typedSettings(asked, plain.settings),
+    typedSettings(requested, plain.settings),
     plain.settings,
     checkAddress,
   );
@@ -459,11 +459,11 @@ async function changeWorld(
   user: User,
 ): Promise<WireResponse> {
   const world = worlds.of(id);
-  const asked = params["action"];
-  if (asked === undefined)
+  const requested = params["action"];
+  if (requested === undefined)
     return answer({ world: world === undefined ? null : shown(world, user) });
   if (world === undefined) return noWorld;
-  const action = worldActions.find((name) => name === asked);
+  const action = worldActions.find((name) => name === requested);
   if (action === undefined) return refusalAnswer("COFRE-75", { list: worldActions.join(", ") });
   const name = textOf(params, "name") ?? "";
   if (

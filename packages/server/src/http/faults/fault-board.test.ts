@@ -42,9 +42,9 @@ describe("a board of faults", () => {
     board.add(one, { ...plain, code: "order-1" });
     assert.equal(board.take(one, charge, "order-2"), undefined);
     assert.equal(board.take(one, charge, undefined), undefined);
-    assert.equal(board.asksForCode(one, charge), true);
+    assert.equal(board.needsCode(one, charge), true);
     assert.equal(board.take(one, charge, "order-1")?.id, "f2");
-    assert.equal(board.asksForCode(one, capture), false);
+    assert.equal(board.needsCode(one, capture), false);
     assert.equal(board.take(one, capture, undefined)?.id, "f1");
   });
 

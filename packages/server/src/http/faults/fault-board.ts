@@ -75,7 +75,7 @@ export class FaultBoard {
   }
 
   /** Whether a fault that matches requests of this operation requires a certain payment. */
-  asksForCode(merchantId: MerchantId, endpoint: FaultTarget): boolean {
+  needsCode(merchantId: MerchantId, endpoint: FaultTarget): boolean {
     return this.list(merchantId).some(
       (fault) => fault.code !== undefined && matches(fault, endpoint),
     );

@@ -17,9 +17,9 @@ interface FaultKindRow {
   readonly advice: string;
 }
 
-const asAsked = "the request was carried out";
+const carriedOut = "the request was carried out";
 const untouched = "no change";
-const asksFirst = "query by `merchant_payment_code`";
+const queryFirst = "query by `merchant_payment_code`";
 
 /** All kinds of faults, one row each. */
 export const faultKinds = {
@@ -55,36 +55,36 @@ export const faultKinds = {
     work: "done",
     waits: false,
     seen: "the connection is cut, without an answer",
-    books: asAsked,
-    advice: asksFirst,
+    books: carriedOut,
+    advice: queryFirst,
   },
   error_after_commit: {
     work: "done",
     waits: false,
     seen: "HTTP 500, COFRE-14",
-    books: asAsked,
-    advice: asksFirst,
+    books: carriedOut,
+    advice: queryFirst,
   },
   garbage_after_commit: {
     work: "done",
     waits: false,
     seen: "HTTP 502 with a proxy's HTML page",
-    books: asAsked,
-    advice: asksFirst,
+    books: carriedOut,
+    advice: queryFirst,
   },
   stall_in_body: {
     work: "done",
     waits: true,
     seen: "the head and half of the body, nothing for `delay_ms`, then the connection is cut",
-    books: asAsked,
-    advice: `limit the time of the whole answer, then ${asksFirst}`,
+    books: carriedOut,
+    advice: `limit the time of the whole answer, then ${queryFirst}`,
   },
   late_answer: {
     work: "done",
     waits: true,
     seen: "the right answer, `delay_ms` after it was ready",
-    books: asAsked,
-    advice: `wait, or ${asksFirst}`,
+    books: carriedOut,
+    advice: `wait, or ${queryFirst}`,
   },
   slow: {
     work: "done",

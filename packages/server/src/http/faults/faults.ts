@@ -58,7 +58,7 @@ export class Faults {
   /** The fault that matches this request, if any. */
   async meet(endpoint: FaultTarget, { account, params }: WireRequest): Promise<Fault | undefined> {
     const { board } = this.#parts;
-    const code = board.asksForCode(account.id, endpoint)
+    const code = board.needsCode(account.id, endpoint)
       ? await this.#codeIn(params, account)
       : undefined;
     return board.take(account.id, endpoint, code);

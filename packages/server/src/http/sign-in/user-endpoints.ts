@@ -159,15 +159,15 @@ async function userList(
   const by = await authorizer.admin(userPath, caller);
   const headers = sessionHeaders(by, clock);
   const { address: origin } = caller;
-  const asked = textOf(params, "action");
+  const requested = textOf(params, "action");
   if (params["action"] === undefined)
     return answer({ users: (await users.list()).map(shown) }, ...headers);
-  if (asked === "invite") {
+  if (requested === "invite") {
     const role = roleIn(params);
     return invited(await users.invite(by, { name: textIn(params, "name"), role, origin }), headers);
   }
   const id = idIn(params);
-  switch (asked) {
+  switch (requested) {
     case "reinvite":
       return invited(await users.inviteAgain(by, id, origin), headers);
     case "set_role":

@@ -47,7 +47,7 @@ function recordingCalls(
     kind: CallKind,
     request: CallRequest,
     card: OrderCard | undefined,
-    ask: () => Promise<Outcome>,
+    send: () => Promise<Outcome>,
   ): Promise<Outcome> {
     const answered = recorder.call(
       request.merchantId,
@@ -55,7 +55,7 @@ function recordingCalls(
       factsOf(connector.name, kind, request, card),
     );
     try {
-      const outcome = await ask();
+      const outcome = await send();
       answered(outcomeOf(outcome, request.original), clock.now());
       return outcome;
     } catch (error) {

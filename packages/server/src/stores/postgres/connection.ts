@@ -93,7 +93,7 @@ export class Connection {
   #warnings = 0;
   /** Identifies the session on the server, across restarts and promotions. */
   #identity: SessionIdentity | undefined;
-  #asked = 0;
+  #sent = 0;
   #answered = 0;
   #cancelWatch: (() => void) | undefined;
   readonly #onSilent: ((connection: Connection) => void) | undefined;
@@ -138,18 +138,18 @@ export class Connection {
     const connection = new Connection(client, role, limit.silenceMs, onSilent);
     try {
       await client.connect();
-      await connection.#ask(session(limit));
+      await connection.#send(session(limit));
       if (role !== "owner") {
         // An address that is being switched over may still refer to a standby, whose answers are
         // outdated.
-        const [row] = await connection.#ask<{
+        const [row] = await connection.#send<{
           readonly standby: boolean;
           readonly pid: number;
           readonly began: string | null;
         }>(whoAmI);
         if (row?.standby !== false) throw new StatementError(readOnly);
         if (row.began !== null) connection.#identity = { pid: row.pid, began: row.began };
-        await connection.#ask(`SET ROLE ${role}`);
+        await connection.#send(`SET ROLE ${role}`);
       }
     } catch (error) {
       await connection.close();
@@ -175,10 +175,10 @@ export class Connection {
     values: readonly Value[] = [],
   ): Promise<readonly Row[]> {
     const named = this.#prepared ? { name } : {};
-    return this.#ask<Row>({ ...named, text, values: [...values] });
+    return this.#send<Row>({ ...named, text, values: [...values] });
   }
 
-  async #ask<Row extends object>(query: string | QueryConfig): Promise<readonly Row[]> {
+  async #send<Row extends object>(query: string | QueryConfig): Promise<readonly Row[]> {
     this.#watch();
     try {
       const { rows } = await this.#client.query<Row>(query);
@@ -238,13 +238,13 @@ export class Connection {
 
   /** Several statements without parameters; atomic unless they begin transactions themselves. */
   async run(text: string): Promise<void> {
-    await this.#ask(text);
+    await this.#send(text);
   }
 
   /** Switches to this role for later statements. Only for a session with one caller at a time. */
   async become(role: Role): Promise<void> {
     if (role === this.#role) return;
-    await this.#ask(`SET ROLE ${role}`);
+    await this.#send(`SET ROLE ${role}`);
     this.#role = role;
   }
 
@@ -261,14 +261,14 @@ export class Connection {
 
   /** One timer for all pending statements: any answer is a sign of life. */
   #watch(): void {
-    this.#asked += 1;
+    this.#sent += 1;
     if (this.#silenceMs > 0 && this.#cancelWatch === undefined) this.#watchFrom(this.#answered, 0);
   }
 
   #watchFrom(answered: number, silentMs: number): void {
     this.#cancelWatch = systemScheduler.after(watchMs, () => {
       this.#cancelWatch = undefined;
-      if (this.#isLost || this.#asked === this.#answered) return;
+      if (this.#isLost || this.#sent === this.#answered) return;
       const silence = this.#answered === answered ? silentMs + watchMs : 0;
       if (silence >= this.#silenceMs) {
         this.abandon();

@@ -465,10 +465,10 @@ class PostgresStore implements RunningStore {
     merchantId: MerchantId,
     id: PaymentId,
     limit: number,
-    asker: ReadPriority = "person",
+    priority: ReadPriority = "person",
   ): Promise<readonly OutboxRow[]> {
     return (
-      await this.#readAs<OutboxRow>(asker, merchantId, "notificationsOfPayment", id, limit)
+      await this.#readAs<OutboxRow>(priority, merchantId, "notificationsOfPayment", id, limit)
     ).toReversed();
   }
 
@@ -477,7 +477,7 @@ class PostgresStore implements RunningStore {
     from: number,
     limit: number,
     state?: OpenDeliveryState,
-    asker: ReadPriority = "person",
+    priority: ReadPriority = "person",
   ): Promise<readonly Delivery[]> {
     const statement =
       state === undefined
@@ -485,7 +485,7 @@ class PostgresStore implements RunningStore {
         : state === "failed"
           ? "deliveriesFailed"
           : "deliveriesWaiting";
-    return (await this.#readAs<DeliveryRow>(asker, merchantId, statement, from, limit)).map(
+    return (await this.#readAs<DeliveryRow>(priority, merchantId, statement, from, limit)).map(
       deliveryFromRow,
     );
   }
@@ -700,13 +700,13 @@ class PostgresStore implements RunningStore {
   }
 
   #readAs<Row extends object>(
-    asker: ReadPriority,
+    priority: ReadPriority,
     merchantId: MerchantId,
     name: StatementName,
     ...values: readonly Value[]
   ): Promise<readonly Row[]> {
-    if (asker === "job") return this.#all<Row>("recovery", name, merchantId, ...values);
-    if (asker === "payment") return this.#of<Row>("payments", merchantId, name, ...values);
+    if (priority === "job") return this.#all<Row>("recovery", name, merchantId, ...values);
+    if (priority === "payment") return this.#of<Row>("payments", merchantId, name, ...values);
     return this.#listed<Row>("cofre_gateway", merchantId, name, ...values);
   }
 

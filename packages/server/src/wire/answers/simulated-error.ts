@@ -16,12 +16,12 @@ const messages = new Map<string, string>(
  * with BP-DR-119 the acquirer's answer gets lost. Unknown values are ignored.
  */
 export async function simulatedError(
-  asked: string | undefined,
+  requested: string | undefined,
   merchantId: MerchantId,
   sandbox: SandboxDeps | undefined,
 ): Promise<WireResponse | undefined> {
-  if (asked === undefined || sandbox === undefined) return undefined;
-  const value = asked.trim().toUpperCase();
+  if (requested === undefined || sandbox === undefined) return undefined;
+  const value = requested.trim().toUpperCase();
   // Like the real error it is not final: repeated under its Idempotency-Key, the request runs.
   if (value === "503") return { ...refusalAnswer("COFRE-21"), keep: false };
   if (value === "BP-DR-119") {

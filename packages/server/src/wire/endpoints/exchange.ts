@@ -145,15 +145,15 @@ export function currencyRatesEndpoint({ clockOf }: EndpointDeps): Endpoint {
 function exchangeBody(params: TreeObject, account: Account, now: Instant): string {
   const code = fieldOf(params, "currency_code")?.toUpperCase();
   if (code === undefined) throw refusal("COFRE-40");
-  const asked = fieldOf(params, "currency_base_code") ?? fieldOf(params, "currency_base");
-  return `{"currency_rate":${rateRow(code, asked?.toUpperCase() ?? baseOf(account), account, now)},"status":"SUCCESS"}`;
+  const requested = fieldOf(params, "currency_base_code") ?? fieldOf(params, "currency_base");
+  return `{"currency_rate":${rateRow(code, requested?.toUpperCase() ?? baseOf(account), account, now)},"status":"SUCCESS"}`;
 }
 
 function ratesBody(params: TreeObject, account: Account, now: Instant): string {
   const codes = codesIn(params, "currency_codes", "currency_code");
   if (codes.length === 0) throw refusal("COFRE-40");
-  const asked = codesIn(params, "currency_base_codes", "currency_base_code");
-  const bases = asked.length === 0 ? [baseOf(account)] : asked;
+  const requested = codesIn(params, "currency_base_codes", "currency_base_code");
+  const bases = requested.length === 0 ? [baseOf(account)] : requested;
   const rows = codes.flatMap((code) => bases.map((base) => rateRow(code, base, account, now)));
   return `{"currency_rates":[${rows.join(",")}],"status":"SUCCESS"}`;
 }

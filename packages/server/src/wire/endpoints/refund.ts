@@ -127,13 +127,13 @@ export function refundEndpoint({ runner }: EndpointDeps): KeyedEndpoint {
     cors: false,
     handle: async ({ params, account, named }) => {
       const answer = await answering(refundErrors, async () => {
-        const asked = readRefundRequest(params, account);
+        const read = readRefundRequest(params, account);
         const done =
-          asked.kind === "cancel"
-            ? await runner.run(cancelRefund, account, { ...asked.selector, request: named?.digest })
+          read.kind === "cancel"
+            ? await runner.run(cancelRefund, account, { ...read.selector, request: named?.digest })
             : await naming(
-                asked.input.selector,
-                runner.run(refund, account, { ...asked.input, request: named?.digest }),
+                read.input.selector,
+                runner.run(refund, account, { ...read.input, request: named?.digest }),
               );
         return paymentAnswer(done.payment, account, { refund: done.refund, operation: "refund" });
       });
