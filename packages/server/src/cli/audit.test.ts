@@ -62,12 +62,12 @@ async function held(context: TestContext) {
   const bob = await hire(office, "Bob", "operator");
   await assert.rejects(signIn(office, bob, { code: "000000" }));
   await office.users.record({
-    actor: { kind: "person", id: bob.signedIn.user.id, name: "Bob" },
+    actor: { kind: "user", id: bob.signedIn.user.id, name: "Bob" },
     origin,
     action: "capture",
     target: "/ws/capture",
-    result: "asked",
-    of: undefined,
+    result: "started",
+    completes: undefined,
     detail: "account 0a1b2c3d",
   });
   return { folder, store, office, environment: { COFRE_DATA_DIR: folder } };
@@ -281,7 +281,7 @@ describe("cofre audit", () => {
       action: "late",
       target: undefined,
       result: "done",
-      of: undefined,
+      completes: undefined,
       detail: undefined,
     });
     const late = (await run(["head", "--json"], environment)).output.trim();
@@ -337,7 +337,7 @@ describe("cofre audit", () => {
     const bodies = [
       JSON.stringify({
         at: 1e300,
-        actor: { kind: "person", id: "x", name: "\u001b[2J" },
+        actor: { kind: "user", id: "x", name: "\u001b[2J" },
         action: "\u001b]0;x\u0007",
         target: "a\u202eb",
         result: "fine",

@@ -171,7 +171,7 @@ function fits(
     (filter.until !== undefined && at >= filter.until)
   )
     return false;
-  return user === undefined || target === user || (actor.kind === "person" && actor.id === user);
+  return user === undefined || target === user || (actor.kind === "user" && actor.id === user);
 }
 
 /**

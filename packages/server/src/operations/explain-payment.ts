@@ -19,7 +19,9 @@ export const explainPayment = defineOperation<PaymentSelector, ExplainedPayment>
 
   async run(context, selector) {
     const payment = await selectPayment(context, selector);
-    const history = await read(context.store.history(context.account.id, payment.id, "person"));
+    const history = await read(
+      context.store.history(context.account.id, payment.id, "interactive"),
+    );
     // Rows that were added between the two reads belong to a later version.
     const rows = history.filter(({ version }) => version <= payment.version).map(withoutDigests);
     return { payment, history: rows, explanation: explain(rows, payment) };

@@ -258,7 +258,7 @@ export class RowUpgradeJob {
         action: "upgrade",
         target: user.id,
         result: "done",
-        of: undefined,
+        completes: undefined,
       } as const;
       await users.commit({
         at: clock.now(),

@@ -53,7 +53,7 @@ describe("signing up", () => {
     assert.deepEqual(await actsOf(office), [
       "server invite done role admin",
       "server reinvite done role admin",
-      "person enrol done role admin",
+      "user enrol done role admin",
     ]);
   });
 
@@ -120,7 +120,7 @@ describe("signing up", () => {
     const results = await Promise.allSettled([1, 2].map(() => office.join(invitation.reveal())));
     assert.deepEqual(results.map(({ status }) => status).toSorted(), ["fulfilled", "rejected"]);
     assert.equal(
-      (await actsOf(office)).filter((line) => line.startsWith("person enrol done role viewer"))
+      (await actsOf(office)).filter((line) => line.startsWith("user enrol done role viewer"))
         .length,
       1,
     );
@@ -248,13 +248,13 @@ describe("signing in", () => {
       });
     }
     assert.deepEqual((await actsOf(office)).slice(before), [
-      "nobody sign_in refused unknown_name",
-      "nobody sign_in refused unknown_name",
-      "nobody sign_in refused wrong_password",
-      "nobody sign_in refused wrong_password",
-      "nobody sign_in refused wrong_code",
-      "nobody sign_in refused disabled",
-      "nobody sign_in refused invited",
+      "anonymous sign_in refused unknown_name",
+      "anonymous sign_in refused unknown_name",
+      "anonymous sign_in refused wrong_password",
+      "anonymous sign_in refused wrong_password",
+      "anonymous sign_in refused wrong_code",
+      "anonymous sign_in refused disabled",
+      "anonymous sign_in refused invited",
     ]);
   });
 
@@ -299,9 +299,9 @@ describe("signing in", () => {
     assert.equal((await users.list())[0]?.lockedUntil, clock.now() + 30 * minute);
     await assert.rejects(signIn(office, admin), refusedWith("sign_in_refused"), "locked");
     assert.deepEqual((await actsOf(office)).slice(-3), [
-      "nobody sign_in refused wrong_code",
+      "anonymous sign_in refused wrong_code",
       "server lock done",
-      "nobody sign_in refused locked",
+      "anonymous sign_in refused locked",
     ]);
     // Another process with the same store.
     await assert.rejects(
@@ -355,8 +355,11 @@ describe("signing in", () => {
     assert.ok(results.every(({ status }) => status === "rejected"));
     assert.equal((await office.users.list())[0]?.lockedUntil, office.clock.now() + 30 * minute);
     const events = await actsOf(office);
-    assert.equal(events.filter((line) => line === "nobody sign_in refused wrong_code").length, 10);
-    assert.equal(events.filter((line) => line === "nobody sign_in refused locked").length, 4);
+    assert.equal(
+      events.filter((line) => line === "anonymous sign_in refused wrong_code").length,
+      10,
+    );
+    assert.equal(events.filter((line) => line === "anonymous sign_in refused locked").length, 4);
   });
 
   test("whoever stays away for 90 days is disabled at the next try", async () => {
@@ -368,7 +371,7 @@ describe("signing in", () => {
     await assert.rejects(signIn(office, bob), refusedWith("sign_in_refused"));
     assert.equal((await office.users.list()).find(({ name }) => name === "bob")?.state, "disabled");
     assert.deepEqual((await actsOf(office)).slice(-2), [
-      "nobody sign_in refused inactive",
+      "anonymous sign_in refused inactive",
       "server disable done inactive",
     ]);
   });
@@ -458,10 +461,10 @@ describe("tries that are wrong", () => {
       deviceCookies: [again.deviceCookie.reveal()],
     });
     assert.deepEqual((await actsOf(office)).slice(-4), [
-      "nobody sign_in refused locked",
-      "person sign_in done",
-      "nobody sign_in refused locked",
-      "person sign_in done",
+      "anonymous sign_in refused locked",
+      "user sign_in done",
+      "anonymous sign_in refused locked",
+      "user sign_in done",
     ]);
   });
 
@@ -472,7 +475,7 @@ describe("tries that are wrong", () => {
       await wrong(office, bob, network(attempts), [bob.deviceCookie]);
     assert.equal(
       (await actsOf(office)).at(-1),
-      "nobody sign_in refused wrong_password, known browser",
+      "anonymous sign_in refused wrong_password, known browser",
     );
     assert.equal((await office.options.store.userByName("bob"))?.failures, 0);
     await right(office, bob, "");
@@ -511,14 +514,14 @@ describe("tries that are wrong", () => {
       await wrong(office, admin, network(number), [deviceCookie]);
       assert.equal(
         (await actsOf(office)).at(-1),
-        "nobody sign_in refused wrong_password",
+        "anonymous sign_in refused wrong_password",
         deviceCookie,
       );
     }
     await wrong(office, admin, origin, ["none", bob.deviceCookie, admin.deviceCookie]);
     assert.equal(
       (await actsOf(office)).at(-1),
-      "nobody sign_in refused wrong_password, known browser",
+      "anonymous sign_in refused wrong_password, known browser",
       "control",
     );
     clock.advance(60 * day);
@@ -528,13 +531,13 @@ describe("tries that are wrong", () => {
     await wrong(office, admin, origin, [admin.deviceCookie]);
     assert.equal(
       (await actsOf(office)).at(-1),
-      "nobody sign_in refused wrong_password",
+      "anonymous sign_in refused wrong_password",
       "90 days are over",
     );
     await wrong(office, admin, origin, [renewed.reveal()]);
     assert.equal(
       (await actsOf(office)).at(-1),
-      "nobody sign_in refused wrong_password, known browser",
+      "anonymous sign_in refused wrong_password, known browser",
     );
   });
 
@@ -547,13 +550,13 @@ describe("tries that are wrong", () => {
       origin,
     );
     await wrong(office, bob, network(1), [bob.deviceCookie]);
-    assert.equal((await actsOf(office)).at(-1), "nobody sign_in refused invited");
+    assert.equal((await actsOf(office)).at(-1), "anonymous sign_in refused invited");
     const anew = await office.join(invitation.reveal(), "another horse battery staple");
     await wrong(office, bob, network(1), [bob.deviceCookie]);
-    assert.equal((await actsOf(office)).at(-1), "nobody sign_in refused wrong_password");
+    assert.equal((await actsOf(office)).at(-1), "anonymous sign_in refused wrong_password");
     await office.users.disable(office.admin.signedIn, bob.signedIn.user.id, origin);
     await wrong(office, bob, network(1), [anew.deviceCookie]);
-    assert.equal((await actsOf(office)).at(-1), "nobody sign_in refused disabled");
+    assert.equal((await actsOf(office)).at(-1), "anonymous sign_in refused disabled");
   });
 
   test("from one network are held back without a look, whatever name they are for, and written down once in ten minutes", async () => {
@@ -584,7 +587,9 @@ describe("tries that are wrong", () => {
     }
     for (let attempts = 0; attempts < 500; attempts += 1) await from("nobody", network(1));
     assert.equal(hashed, 20);
-    assert.deepEqual((await actsOf(office)).slice(before), ["nobody sign_in refused rate_limited"]);
+    assert.deepEqual((await actsOf(office)).slice(before), [
+      "anonymous sign_in refused rate_limited",
+    ]);
     assert.equal(
       ((await from("nobody", network(2))) as UserError).code,
       "sign_in_refused",
@@ -594,7 +599,7 @@ describe("tries that are wrong", () => {
     for (let attempts = 0; attempts < 25; attempts += 1) await from("nobody", network(1));
     assert.equal(
       (await actsOf(office)).at(-1),
-      "nobody sign_in refused rate_limited, 502 more since the entry before",
+      "anonymous sign_in refused rate_limited, 502 more since the entry before",
     );
   });
 
@@ -624,7 +629,7 @@ describe("tries that are wrong", () => {
     await from();
     assert.equal(
       (await actsOf(office)).at(-1),
-      "nobody sign_in refused rate_limited, 3 more since the entry before",
+      "anonymous sign_in refused rate_limited, 3 more since the entry before",
     );
     office.clock.advance(10 * minute);
     for (let attempts = 0; attempts < 25; attempts += 1) await from();
@@ -785,8 +790,8 @@ describe("sessions", () => {
     await office.users.disable(office.admin.signedIn, bob.signedIn.user.id, origin);
     await assert.rejects(other.resume(bob.session), refusedWith("not_signed_in"));
     assert.deepEqual((await actsOf(office)).slice(-2), [
-      "person set_role done viewer to operator",
-      "person disable done",
+      "user set_role done viewer to operator",
+      "user disable done",
     ]);
   });
 });
@@ -995,8 +1000,8 @@ describe("the audit log", () => {
         origin,
         action: "refund",
         target: undefined,
-        result: "asked",
-        of: undefined,
+        result: "started",
+        completes: undefined,
         detail: undefined,
       }),
       unwritten,
@@ -1029,8 +1034,8 @@ describe("the audit log", () => {
       origin,
       action: "refund",
       target: "61a2b3c4111111111111111151a2b3c4d5e6f708192a3b4c",
-      result: "asked",
-      of: 7,
+      result: "started",
+      completes: 7,
       detail: `card 4111 1111 1111 1111 ${"x".repeat(600)}`,
     } as const;
     const number = await users.record(event);
@@ -1039,8 +1044,8 @@ describe("the audit log", () => {
     assert.equal(entry?.target, event.target, "an id is no card number");
     assert.equal(entry?.detail?.length, 500);
     assert.ok(entry?.detail?.startsWith("card 4111 11xx xxxx 1111 x"));
-    assert.equal(entry?.of, 7);
-    assert.equal(await users.record({ ...event, result: "done", of: number }), number + 1);
+    assert.equal(entry?.completes, 7);
+    assert.equal(await users.record({ ...event, result: "done", completes: number }), number + 1);
   });
 
   test("pages are as long as asked, and never endless", async () => {

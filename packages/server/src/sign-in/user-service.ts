@@ -434,7 +434,7 @@ class StoredUsers implements Users {
       attempts === 0 ? "rate_limited" : `rate_limited, ${attempts} more since the entry before`;
     try {
       await this.#commit(now, {
-        events: [eventOf({ kind: "nobody" }, origin, "sign_in", undefined, detail, "refused")],
+        events: [eventOf({ kind: "anonymous" }, origin, "sign_in", undefined, detail, "refused")],
       });
     } catch (error) {
       // The attempt stays refused even if it cannot be recorded.
@@ -752,7 +752,7 @@ function refused(
   why: Refusal | "unknown_name",
 ): Decision<never> {
   const attempt = eventOf(
-    { kind: "nobody" },
+    { kind: "anonymous" },
     origin,
     action,
     user?.id,
@@ -814,7 +814,7 @@ function isInactive({ lastSignedInAt }: UserRecord, at: Instant): boolean {
 }
 
 function actorOf({ id, name }: UserRecord): Actor {
-  return { kind: "person", id, name };
+  return { kind: "user", id, name };
 }
 
 function eventOf(
@@ -825,7 +825,7 @@ function eventOf(
   detail?: string,
   result: AuditEvent["result"] = "done",
 ): AuditEvent {
-  return { actor, origin, action, target, result, of: undefined, detail };
+  return { actor, origin, action, target, result, completes: undefined, detail };
 }
 
 function viewOf({

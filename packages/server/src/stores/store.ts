@@ -294,10 +294,10 @@ export interface ClockReadings {
 /**
  * On whose behalf a read runs. A store that other processes share may queue the reads of persons,
  * refuse them as `overloaded`, and abort a slow one (`timed_out`): these are the lists, the
- * figures, and the reads with priority `person`. Reads of payment requests and jobs never wait for
+ * figures, and the reads with priority `interactive`. Reads of payment requests and jobs never wait for
  * them.
  */
-export type ReadPriority = "person" | "payment" | "job";
+export type ReadPriority = "interactive" | "payment" | "job";
 
 export interface AccountByKey extends Omit<AccountKey, "digest"> {
   readonly account: Account;

@@ -1,6 +1,7 @@
 import { sha256Hex } from "../kernel/digest.ts";
 import { type Instant, instant } from "../kernel/instant.ts";
 import type { AuditEvent, Actor, AuditEntry } from "./audit.ts";
+import type { UserId } from "./user.ts";
 
 /**
  * The hash chain of the audit log: SHA-256 over the previous digest, the entry's number, and its
@@ -29,12 +30,25 @@ export type AuditHead = Pick<AuditRow, "number" | "digest">;
 /** The head before the first entry. */
 export const auditBeginning: AuditHead = { number: 0, digest: "0".repeat(64) };
 
-/** JSON with its members in a fixed order, without undefined ones; the action is stored as `act`. */
+/**
+ * JSON with its members in a fixed order, without undefined ones. Entries are kept unchanged, so
+ * some members and values have the names of the first version: `act`, `of`, `asked`, `person` and
+ * `nobody`.
+ */
 export function bodyOf(
   at: Instant,
-  { actor, origin, action: act, target, result, of, detail }: AuditEvent,
+  { actor, origin, action: act, target, result, completes: of, detail }: AuditEvent,
 ): string {
-  return JSON.stringify({ at, actor: actorOf(actor), origin, act, target, result, of, detail });
+  return JSON.stringify({
+    at,
+    actor: storedActor(actor),
+    origin,
+    act,
+    target,
+    result: storedResults[result],
+    of,
+    detail,
+  });
 }
 
 export function nextInChain(head: AuditHead, body: string): AuditRow {
@@ -72,18 +86,24 @@ export function entryOf({ number, body, digest }: AuditRow): AuditEntry {
   return {
     number,
     at: instant(typeof at === "number" && at >= 0 && at <= endOfTime ? Math.trunc(at) : 0),
-    actor: isActor(actor) ? actor : { kind: "nobody" },
+    actor: actorOf(actor),
     origin: textOf(origin),
     action: textOf(act) ?? "unreadable",
     target: textOf(target),
-    result: results.find((each) => each === result) ?? "unknown",
-    of: typeof of === "number" ? of : undefined,
+    result: results.find((each) => storedResults[each] === result) ?? "unknown",
+    completes: typeof of === "number" ? of : undefined,
     detail: textOf(detail),
     digest,
   };
 }
 
-const results: readonly AuditEvent["result"][] = ["asked", "done", "refused", "unknown"];
+const storedResults = {
+  started: "asked",
+  done: "done",
+  refused: "refused",
+  unknown: "unknown",
+} as const satisfies Record<AuditEvent["result"], string>;
+const results: readonly AuditEvent["result"][] = ["started", "done", "refused", "unknown"];
 /** 9999-12-31T23:59:59.999Z. */
 const endOfTime = 253_402_300_799_999;
 
@@ -96,15 +116,13 @@ function parsed(body: string): Readonly<Record<string, unknown>> {
   }
 }
 
-function isActor(value: unknown): value is Actor {
-  if (!isObject(value)) return false;
-  const { kind, id, name } = value;
-  return (
-    kind === "server" ||
-    kind === "nobody" ||
-    kind === "key" ||
-    (kind === "person" && typeof id === "string" && typeof name === "string")
-  );
+/** A stored actor that is unreadable is shown as anonymous. */
+function actorOf(stored: unknown): Actor {
+  if (!isObject(stored)) return { kind: "anonymous" };
+  const { kind, id, name } = stored;
+  if (kind === "person" && typeof id === "string" && typeof name === "string")
+    return { kind: "user", id: id as UserId, name };
+  return { kind: kind === "server" || kind === "key" ? kind : "anonymous" };
 }
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
@@ -116,8 +134,7 @@ function textOf(value: unknown): string | undefined {
 }
 
 /** Without any other properties of the input. */
-function actorOf(actor: Actor): Actor {
-  return actor.kind === "person"
-    ? { kind: "person", id: actor.id, name: actor.name }
-    : { kind: actor.kind };
+function storedActor(actor: Actor): object {
+  if (actor.kind === "user") return { kind: "person", id: actor.id, name: actor.name };
+  return { kind: actor.kind === "anonymous" ? "nobody" : actor.kind };
 }

@@ -3,11 +3,11 @@ import type { UserId } from "./user.ts";
 
 /** The author of an event: a user, a program with a key, or the server itself at startup. */
 export type Actor =
-  | { readonly kind: "person"; readonly id: UserId; readonly name: string }
+  | { readonly kind: "user"; readonly id: UserId; readonly name: string }
   /** A program with an integration key of the account that `detail` names. */
   | { readonly kind: "key" }
   | { readonly kind: "server" }
-  | { readonly kind: "nobody" };
+  | { readonly kind: "anonymous" };
 
 /**
  * The recorded data of an event, before it is in the chain. Never contains a card number, a key, a
@@ -25,12 +25,12 @@ export interface AuditEvent {
    */
   readonly target: string | undefined;
   /**
-   * `asked` is committed durably before the action begins; `done`, `refused` or `unknown` when it has
+   * `started` is committed durably before the action begins; `done`, `refused` or `unknown` when it has
    * ended.
    */
-  readonly result: "asked" | "done" | "refused" | "unknown";
-  /** The number of the `asked` entry that this entry completes; undefined for others. */
-  readonly of: number | undefined;
+  readonly result: "started" | "done" | "refused" | "unknown";
+  /** The number of the `started` entry that this entry completes; undefined for others. */
+  readonly completes: number | undefined;
   /**
    * Fixed words and codes (a status code, a role, the names of settings), at most 500 characters;
    * undefined when there are none.

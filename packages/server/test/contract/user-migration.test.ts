@@ -47,7 +47,7 @@ async function fill(context: TestContext) {
       action: "refund",
       target: undefined,
       result: "done",
-      of: undefined,
+      completes: undefined,
       detail: undefined,
     } as const;
     await Promise.all(Array.from({ length: 200 }, () => office.users.record(action)));

@@ -47,7 +47,7 @@ export function action(over: Partial<AuditEvent> = {}): AuditEvent {
     action: "invite",
     target: undefined,
     result: "done",
-    of: undefined,
+    completes: undefined,
     detail: undefined,
     ...over,
   };
@@ -314,18 +314,21 @@ export function describeUserStoreContract(
     eachTest("an entry is what was written down, whatever its characters", async (store) => {
       const detail = `"\\ \u0000 \u2028 é 漢 💳 \ud800 ${"x".repeat(400)}`;
       const written = action({
-        actor: { kind: "person", id: userId(1), name: "o'Neil" },
+        actor: { kind: "user", id: userId(1), name: "o'Neil" },
         origin: "::1",
         action: "refund",
         target: "/v1/a?b",
-        result: "asked",
-        of: 12,
+        result: "started",
+        completes: 12,
         detail,
       });
-      await store.commit({ at: start, events: [written, action({ actor: { kind: "nobody" } })] });
+      await store.commit({
+        at: start,
+        events: [written, action({ actor: { kind: "anonymous" } })],
+      });
       const [first, second] = (await store.auditAfter(0, 10)).map(entryOf);
       assert.deepEqual({ ...first, digest: "" }, { ...written, number: 1, at: start, digest: "" });
-      assert.deepEqual(second?.actor, { kind: "nobody" });
+      assert.deepEqual(second?.actor, { kind: "anonymous" });
       assert.equal(await assertChain(store), 2);
     });
 

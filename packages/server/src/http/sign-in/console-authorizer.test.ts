@@ -72,11 +72,11 @@ async function openGate({ role = "operator" }: { readonly role?: Role } = {}) {
     /** New audit entries: action, target, result, the entry that they end, and detail. */
     written: async () => {
       const entries = (await users.audit(undefined, 1_000)).toReversed().slice(since);
-      return entries.map(({ action, target, result, of, detail }) => [
+      return entries.map(({ action, target, result, completes, detail }) => [
         action,
         target,
         result,
-        of,
+        completes,
         detail,
       ]);
     },
@@ -184,7 +184,7 @@ describe("what a person does", () => {
       await authorizer.admit(keyedEndpoint("/ws/refund"), refund, caller()),
     );
     assert.deepEqual([admitted.account.id, admitted.user.id], [first, joined.signedIn.user.id]);
-    const asked = ["refund", hash, "asked", undefined, `account ${first}, amount 1.50`];
+    const asked = ["refund", hash, "started", undefined, `account ${first}, amount 1.50`];
     assert.deepEqual(await written(), [asked]);
     await admitted.end(done);
     assert.deepEqual(await written(), [
@@ -194,7 +194,7 @@ describe("what a person does", () => {
     for (const { actor, origin } of await users.audit(undefined, 2)) {
       assert.deepEqual(
         [actor, origin],
-        [{ kind: "person", id: joined.signedIn.user.id, name: "Olga" }, "198.51.100.7"],
+        [{ kind: "user", id: joined.signedIn.user.id, name: "Olga" }, "198.51.100.7"],
       );
     }
   });
@@ -347,7 +347,7 @@ describe("what a program does with a key", () => {
     assert.deepEqual(
       (await written()).map(([action, , result]) => [action, result]),
       [
-        ["settings_changed", "asked"],
+        ["settings_changed", "started"],
         ["settings_changed", "done"],
       ],
     );

@@ -122,7 +122,11 @@ export class ConsoleAuthorizer {
       user,
       end: async (answer) => {
         if (needed.kind === "action")
-          await this.#recordEnd({ ...by, action: needed.action, of: number }, account, answer);
+          await this.#recordEnd(
+            { ...by, action: needed.action, completes: number },
+            account,
+            answer,
+          );
         return {
           ...answer,
           headers: [...(answer.headers ?? []), ...sessionHeaders(signedIn, clock)],
@@ -161,15 +165,15 @@ export class ConsoleAuthorizer {
   ): Promise<RecordResult> {
     const by = { actor: { kind: "key" }, origin, target } as const;
     try {
-      const of = await this.#recordOrThrow({
+      const completes = await this.#recordOrThrow({
         ...by,
         action: needed.action,
-        result: "asked",
-        of: undefined,
+        result: "started",
+        completes: undefined,
         detail: detailOf(account.id, needed.detail),
       });
       return async (answer) => {
-        await this.#recordEnd({ ...by, action: needed.action, of }, account, answer);
+        await this.#recordEnd({ ...by, action: needed.action, completes }, account, answer);
         return answer;
       };
     } catch (error) {
@@ -220,8 +224,8 @@ export class ConsoleAuthorizer {
       return this.#recordOrThrow({
         ...by,
         action: needed.action,
-        result: "asked",
-        of: undefined,
+        result: "started",
+        completes: undefined,
         detail,
       });
     }
@@ -254,7 +258,7 @@ export class ConsoleAuthorizer {
   async #recordOnce(
     { user, csrf }: Session,
     kind: string,
-    event: Omit<AuditEvent, "of">,
+    event: Omit<AuditEvent, "completes">,
   ): Promise<void> {
     const now = this.#parts.clock.now();
     const key = [user.id, csrf, kind, event.target].join(" ");
@@ -263,7 +267,7 @@ export class ConsoleAuthorizer {
       await known.written;
       return;
     }
-    const view = { at: now, written: this.#recordOrThrow({ ...event, of: undefined }) };
+    const view = { at: now, written: this.#recordOrThrow({ ...event, completes: undefined }) };
     this.#recentViews.set(key, view);
     try {
       await view.written;
@@ -274,7 +278,7 @@ export class ConsoleAuthorizer {
   }
 
   async #recordEnd(
-    event: By & Pick<AuditEvent, "action" | "of">,
+    event: By & Pick<AuditEvent, "action" | "completes">,
     account: Account,
     answer: WireResponse,
   ): Promise<void> {
@@ -302,7 +306,7 @@ function resultOf({ status, code }: WireResponse): AuditEvent["result"] {
 type By = Pick<AuditEvent, "actor" | "origin" | "target">;
 
 function actorOf({ id, name }: UserView): Actor {
-  return { kind: "person", id, name };
+  return { kind: "user", id, name };
 }
 
 /**

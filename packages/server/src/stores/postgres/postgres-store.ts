@@ -465,7 +465,7 @@ class PostgresStore implements RunningStore {
     merchantId: MerchantId,
     id: PaymentId,
     limit: number,
-    priority: ReadPriority = "person",
+    priority: ReadPriority = "interactive",
   ): Promise<readonly OutboxRow[]> {
     return (
       await this.#readAs<OutboxRow>(priority, merchantId, "notificationsOfPayment", id, limit)
@@ -477,7 +477,7 @@ class PostgresStore implements RunningStore {
     from: number,
     limit: number,
     state?: OpenDeliveryState,
-    priority: ReadPriority = "person",
+    priority: ReadPriority = "interactive",
   ): Promise<readonly Delivery[]> {
     const statement =
       state === undefined
