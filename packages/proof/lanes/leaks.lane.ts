@@ -30,7 +30,7 @@ const seed = Number(process.env["COFRE_LEAK_SEED"] ?? "1");
  */
 const cardsEach = Math.ceil(cards / 5);
 /** Card numbers in memory after the load: a core dump may hold as many (reliability 1.1). */
-const mostInMemory = 8;
+const maxInMemory = 8;
 
 test(`after ${cards} cards no number and no security code is in anything that Cofre has written`, async (context) => {
   const report = await runLeaks({ root: serverRoot, cards, seed });
@@ -43,8 +43,8 @@ test(`after ${cards} cards no number and no security code is in anything that Co
     report.findings.map(({ place, form, way }) => `${way}: ${form} in ${place}`),
     [],
   );
-  assert.ok((report.figures["numbers in the heap"] ?? 0) <= mostInMemory);
-  assert.ok((report.figures["of those, sent in their own field"] ?? 0) <= mostInMemory);
+  assert.ok((report.figures["numbers in the heap"] ?? 0) <= maxInMemory);
+  assert.ok((report.figures["of those, sent in their own field"] ?? 0) <= maxInMemory);
   // The scan covered what the load had written, and every way was used.
   assert.ok((report.figures["cards of the load in the database"] ?? 0) > cards / 20);
   assert.ok((report.figures["bytes of heap snapshot"] ?? 0) > 1_000_000);
@@ -158,14 +158,14 @@ test("control: a program that keeps what acquirers answer does not pass, at any 
 function assertNothing(
   context: TestContext,
   { figures, findings }: LeakReport,
-  leastStored = cardsEach / 20,
+  minStored = cardsEach / 20,
 ): void {
   for (const [name, figure] of Object.entries(figures)) context.diagnostic(`${name}: ${figure}`);
   assert.deepEqual(
     findings.map(({ place, form, way }) => `${way}: ${form} in ${place}`),
     [],
   );
-  assert.ok((figures["cards of the load in the database"] ?? 0) >= leastStored);
+  assert.ok((figures["cards of the load in the database"] ?? 0) >= minStored);
   assert.ok((figures["files scanned"] ?? 0) > 0);
 }
 
@@ -187,11 +187,11 @@ test("control: a program that keeps what people type as it is does not pass", as
 });
 
 describe("a core dump", { skip: canReadMemory ? false : "there is no /proc" }, () => {
-  test(`of a server that has stored ${cards} cards holds at most ${mostInMemory} of their numbers and no security code`, async (context) => {
+  test(`of a server that has stored ${cards} cards holds at most ${maxInMemory} of their numbers and no security code`, async (context) => {
     const { answered, numbers, securityCodes, bytes } = await dumpAfter(cards, "cofre");
     context.diagnostic(`${numbers} numbers and ${securityCodes} security codes in ${bytes} bytes`);
     assert.equal(answered, cards);
-    assert.ok(numbers <= mostInMemory);
+    assert.ok(numbers <= maxInMemory);
     assert.equal(securityCodes, 0);
     assert.ok(bytes > 10_000_000);
   });

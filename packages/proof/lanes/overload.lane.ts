@@ -53,10 +53,10 @@ const usualLatencyMs = 400;
  * - Recovery time ("back") is limited to five seconds of a server without other work; it takes
  *   milliseconds.
  */
-const leastInUse = 0.65;
-const mostTimesSlower = 6;
+const minInUse = 0.65;
+const maxSlowdown = 6;
 const dearestRefusal = 0.15;
-const mostMemoryMebibytes = 160;
+const maxMemoryMebibytes = 160;
 const longestBackMs = 5_000;
 
 function tell(context: TestContext, name: string, asked: readonly Asked[], ms: number): void {
@@ -128,7 +128,7 @@ async function overloadBySlowAcquirer(
       `back after ${backMs} ms; memory ${memory.toFixed(0)} to ${memoryUnder.toFixed(0)} MiB`,
     );
     is(
-      memoryUnder - memory <= mostMemoryMebibytes,
+      memoryUnder - memory <= maxMemoryMebibytes,
       `memory is bounded: ${(memoryUnder - memory).toFixed(0)} MiB more`,
     );
     is(backMs !== undefined, "the server is back to normal soon afterwards");
@@ -162,8 +162,8 @@ function checkGoodput(
     `places in use ${inUse.toFixed(2)}, sales take ${slower.toFixed(2)} times as long`,
   );
   return [
-    ...(inUse < leastInUse ? [`places are in use while others wait: ${inUse.toFixed(2)}`] : []),
-    ...(slower > mostTimesSlower
+    ...(inUse < minInUse ? [`places are in use while others wait: ${inUse.toFixed(2)}`] : []),
+    ...(slower > maxSlowdown
       ? [`accepted work takes no longer than usual: ${slower.toFixed(2)} times`]
       : []),
   ];
@@ -343,7 +343,7 @@ test("crowds: shops that never wait, connections beyond the limit, slow clients,
     );
     const grown = run.memory - memory;
     context.diagnostic(`memory ${memory.toFixed(0)} MiB and ${grown.toFixed(0)} more`);
-    assert.ok(grown <= mostMemoryMebibytes, `memory is bounded: ${grown} MiB more`);
+    assert.ok(grown <= maxMemoryMebibytes, `memory is bounded: ${grown} MiB more`);
     assert.deepEqual(await run.judge(), []);
   } finally {
     await run.close();
@@ -358,7 +358,7 @@ describe("controls: what a server does wrong under load is found", () => {
       {
         name: "places have no bound",
         file: "http/places.ts",
-        find: "return this.#taken >= this.#limits.most;",
+        find: "return this.#taken >= this.#limits.max;",
         replace: "return this.#taken >= 1_000_000;",
       },
       /^no more is taken up than there are places for/,

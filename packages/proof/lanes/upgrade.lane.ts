@@ -26,7 +26,7 @@ const payments = Number(
   process.env["COFRE_UPGRADE_PAYMENTS"] ?? amount({ quick: 20_000, ci: 100_000, night: 2_000_000 }),
 );
 /** Time limit for steps whose duration grows with the number of rows. */
-const longest = { mostMs: 120_000 + payments };
+const longest = { maxMs: 120_000 + payments };
 const shops = 4;
 
 const skip = postgresBinaries() === undefined ? "PostgreSQL is not installed" : false;

@@ -42,7 +42,7 @@ const refundSettings = {
   refundPendingMinutes: 0,
   strictRefundCancel: false,
 };
-const mostRefunds = 2;
+const maxRefunds = 2;
 
 const unknown = { kind: "unknown", cause: "timeout" } as const;
 const followUps = [
@@ -136,7 +136,7 @@ const moves: readonly Move[] = [early, late].flatMap((now): Move[] => [
     "refund",
     (payment) => {
       const id = payment.refunds.length + 1;
-      if (id > mostRefunds) return undefined;
+      if (id > maxRefunds) return undefined;
       return refunds.decideRefund(
         payment,
         { id, code: undefined, amount, description: "", request: undefined },

@@ -15,7 +15,7 @@ const noticedMs = 12 * minute;
 /**
  * The clock jumps over waits longer than a minute: after this many rounds nothing changes any more.
  */
-const mostRounds = 60;
+const maxRounds = 60;
 
 /** Ends the faults, lets `days` pass, waits until nothing is open, and judges the result. */
 export async function healAndAudit(
@@ -45,7 +45,7 @@ export async function healAndAudit(
   if (installation.plan.databaseStep !== undefined)
     await time.run(minute, () => false, maximumEvents);
   if (days > 0) time.jump(days * day);
-  for (let rounds = 0; rounds < mostRounds; rounds += 1) {
+  for (let rounds = 0; rounds < maxRounds; rounds += 1) {
     await time.run(minute, () => false, maximumEvents);
     if (rounds === 0 && installation.plan.servers > 1) installation.checkShares(true);
     if (rounds === 0) await switchOn(installation, shops);

@@ -62,7 +62,7 @@ const pauseMs = { shortest: 11_000, longest: 70_000 } as const;
  * An attempt is checked again within minutes, after seventeen checks within an hour, and nothing is
  * sent later than the longest time that an acquirer may have to answer.
  */
-const mostAheadMs = {
+const maxAheadMs = {
   recheckAt: 6 * minute,
   laterRecheckAt: 62 * minute,
   answerBy: 10 * minute,
@@ -72,7 +72,7 @@ const youngChecks = 17;
  * Latest time of the next attempt by the number of attempts made, in milliseconds from now. Later
  * ones may be hours away.
  */
-const mostDelayMs: readonly number[] = [minute, 2 * minute, 10 * minute, 50 * minute];
+const maxDelayMs: readonly number[] = [minute, 2 * minute, 10 * minute, 50 * minute];
 const commitFaults = [
   "unavailable",
   "overloaded",
@@ -458,14 +458,14 @@ export class Installation {
     for (const { attempt, needsReview, order } of await this.store.paymentsInFlight(10_000)) {
       if (attempt === undefined || needsReview) continue;
       const recheckMs =
-        attempt.checks < youngChecks ? mostAheadMs.recheckAt : mostAheadMs.laterRecheckAt;
-      if (attempt.answerBy > now + mostAheadMs.answerBy || attempt.recheckAt > now + recheckMs)
+        attempt.checks < youngChecks ? maxAheadMs.recheckAt : maxAheadMs.laterRecheckAt;
+      if (attempt.answerBy > now + maxAheadMs.answerBy || attempt.recheckAt > now + recheckMs)
         found.push(
           `no payment waits for the time of a wrong clock: ${attempt.kind} of ${order.code}`,
         );
     }
     for (const { dueAt: at, attempts, number, endpoint } of await this.#waitingDeliveries()) {
-      if (at > now + (mostDelayMs[attempts] ?? Number.POSITIVE_INFINITY))
+      if (at > now + (maxDelayMs[attempts] ?? Number.POSITIVE_INFINITY))
         found.push(
           `no delivery waits for the time of a wrong clock: ${number} to ${endpoint} after ${attempts}`,
         );

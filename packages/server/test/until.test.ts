@@ -11,11 +11,11 @@ describe("a wait for a fact", () => {
     let looks = 0;
     await until("the third look", () => (looks += 1) === 3, { everyMs: 0 });
     assert.equal(looks, 3);
-    await until("a fact that is there at once", async () => true, { mostMs: 0 });
+    await until("a fact that is there at once", async () => true, { maxMs: 0 });
   });
 
   test("fails after its bound with what was awaited, and passes on an error of the look", async () => {
-    const never = until("the shop is paid", () => false, { mostMs: 20 });
+    const never = until("the shop is paid", () => false, { maxMs: 20 });
     await assert.rejects(never, { message: "not within 20 ms: the shop is paid" });
     const fails = until("the shop is paid", () => assert.fail("the shop has no account"));
     await assert.rejects(fails, { message: "the shop has no account" });
@@ -31,7 +31,7 @@ describe("a wait for a fact", () => {
        import { until } from ${JSON.stringify(shared)};
        for (const everyMs of [0, 10, 2 ** 30]) {
          test("polls every " + everyMs + " ms", { timeout: 200 }, () =>
-           until("it is paid", () => false, { mostMs: Infinity, everyMs }).catch((error) => {
+           until("it is paid", () => false, { maxMs: Infinity, everyMs }).catch((error) => {
              console.log(everyMs + ": " + error.message);
              throw error;
            }));

@@ -185,12 +185,12 @@ export class FaultyRun {
 
 /**
  * Polls until the condition holds; resolves with the milliseconds taken and rejects after ten
- * minutes or `mostMs`.
+ * minutes or `maxMs`.
  */
 export function until(
   what: string,
   holds: () => Promise<boolean>,
-  mostMs = longestMs,
+  maxMs = longestMs,
 ): Promise<number> {
-  return untilOrEnd(what, holds, { mostMs, everyMs: 50 });
+  return untilOrEnd(what, holds, { maxMs, everyMs: 50 });
 }

@@ -18,7 +18,7 @@ export interface LoadOptions {
 
 const approved = ["4111111111111111", "5555555555554444", "378282246310005", "6062825624254001"];
 const refused = ["4000000000000028", "5102026827345142", "378568775709157"];
-const mostRemembered = 500;
+const maxRemembered = 500;
 
 /**
  * The server could not write, and reports that nothing was done: the client retries after a pause.
@@ -107,7 +107,7 @@ export class KillLoad {
     promises.acknowledged += 1;
     promises.tokens.set(token, String(masked));
     this.#tokens.push(token);
-    if (this.#tokens.length > mostRemembered) this.#tokens.shift();
+    if (this.#tokens.length > maxRemembered) this.#tokens.shift();
   }
 
   #panCard(): object {
@@ -158,7 +158,7 @@ export class KillLoad {
     if (answer?.["status_code"] === nothingDone) promises.toldNothingDone(code);
     if (answer === undefined || answer["status_code"] === notKnown) {
       this.#unanswered.push({ code, body });
-      if (this.#unanswered.length > mostRemembered) this.#unanswered.shift();
+      if (this.#unanswered.length > maxRemembered) this.#unanswered.shift();
       return;
     }
     this.#heard(answer);
@@ -204,7 +204,7 @@ export class KillLoad {
     promises.told(payment);
     if (payment.captureAvailable && !promises.cancelled.has(payment.code))
       this.#authorized.push(payment.code);
-    if (this.#authorized.length > mostRemembered) this.#authorized.shift();
+    if (this.#authorized.length > maxRemembered) this.#authorized.shift();
     const node = (answer?.["payment"] ?? {}) as Readonly<Record<string, unknown>>;
     this.#keepToken(node["token"], node["masked_card_number"]);
   }

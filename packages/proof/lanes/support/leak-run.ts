@@ -399,7 +399,7 @@ function drawnIn(tables: Awaited<ReturnType<LeakStore["tables"]>>): readonly Uin
   const values = tables.flatMap(([, rows]) => rows.flat());
   return values
     .filter((value) => value instanceof Uint8Array)
-    .filter(({ length }) => length >= leastDrawn);
+    .filter(({ length }) => length >= minDrawn);
 }
 
 /**
@@ -414,7 +414,7 @@ function contentOf(file: string): Buffer | undefined {
 }
 
 /** Shorter values are a merchant's number, which occurs everywhere. */
-const leastDrawn = 16;
+const minDrawn = 16;
 
 /** Not text, so that a match cannot span two values. */
 const betweenValues = Buffer.from("\u0001");

@@ -4,7 +4,7 @@ const merchants = 50;
 
 /** So far in the future that no node attempts it: 2096. */
 const laterMs = 4_000_000_000_000;
-const mostWaiting = 5_000;
+const maxWaiting = 5_000;
 
 /**
  * A statement that copies each row of `from` for each of `count` numbers, with these columns
@@ -57,7 +57,7 @@ export async function fillWithPayments(url: string, count: number): Promise<void
       await copies(url, "history", of("history"), copied, count),
       await copies(url, "outbox", `${of("outbox")} ORDER BY number LIMIT 1`, copied, count),
       `INSERT INTO delivery (merchant, endpoint, number, payment, kind, version, state, asked_at, due_at, attempts, in_order)
-        SELECT merchant, 'shop', number, payment, kind, 1, CASE WHEN number <= ${mostWaiting} THEN 'waiting' ELSE 'delivered' END, at, ${laterMs}, 1, 1
+        SELECT merchant, 'shop', number, payment, kind, 1, CASE WHEN number <= ${maxWaiting} THEN 'waiting' ELSE 'delivered' END, at, ${laterMs}, 1, 1
         FROM outbox WHERE merchant IN (SELECT DISTINCT ${merchant} FROM generate_series(0, ${merchants - 1}) AS n)`,
     ].join("; "),
   );

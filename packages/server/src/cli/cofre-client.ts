@@ -35,7 +35,7 @@ const timeoutMs = 10_000;
 const clockTimeoutMs = 600_000;
 
 /** Most calls of one replay, each of which replays hundreds. */
-const mostCalls = 1_000;
+const maxCalls = 1_000;
 
 const visibleKey =
   "Other users of this machine can see the value of --key in the process list. Use COFRE_SANDBOX_INTEGRATION_KEY or COFRE_SANDBOX_INTEGRATION_KEY_FILE to avoid this.";
@@ -239,7 +239,7 @@ export class CofreClient {
   async replayAll(selection: Answer): Promise<number> {
     let all = 0;
     let from: Answer = {};
-    for (let calls = 0; calls < mostCalls; calls += 1) {
+    for (let calls = 0; calls < maxCalls; calls += 1) {
       const { deliveries, next } = await this.#call("/__cofre/notifications", {
         ...selection,
         ...from,

@@ -18,7 +18,7 @@ export interface RunningProxy {
 }
 
 /** Most concurrent tunnels; further ones are closed immediately. */
-const mostTunnels = 512;
+const maxTunnels = 512;
 /** From the connection to the end of the request, in milliseconds. */
 const headTimeoutMs = 10_000;
 /** Time for a refused client to read the answer, in milliseconds. */
@@ -52,7 +52,7 @@ export async function openConnectProxy(
         .end(words);
     },
   );
-  server.maxConnections = mostTunnels;
+  server.maxConnections = maxTunnels;
   server.on("connection", (socket: Socket) => {
     open.add(socket);
     socket.on("error", () => socket.destroy()).once("close", () => open.delete(socket));

@@ -39,7 +39,7 @@ export async function exchange(
     scheduler,
     protocol: "http:",
     keepsConnections: false,
-    mostSockets: 1,
+    maxSockets: 1,
   });
   const outcome = await exchanges.exchange({
     method,
@@ -117,12 +117,12 @@ export async function openReceiver(
 }
 
 /** undefined when there are more than `most` bytes. */
-async function contentOf(message: IncomingMessage, most: number): Promise<Buffer | undefined> {
+async function contentOf(message: IncomingMessage, maxBytes: number): Promise<Buffer | undefined> {
   const pieces: Buffer[] = [];
   let length = 0;
   for await (const piece of message as AsyncIterable<Buffer>) {
     length += piece.length;
-    if (length > most) return undefined;
+    if (length > maxBytes) return undefined;
     pieces.push(piece);
   }
   return Buffer.concat(pieces);

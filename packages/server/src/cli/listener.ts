@@ -24,7 +24,7 @@ export interface ListenerParts {
  */
 const forwardTimeoutMs = 19_000;
 /** One today; the interface allows several hashes in a call. */
-const mostHashes = 100;
+const maxHashes = 100;
 
 /** Answers a message with the answer of the program that it is forwarded to, and prints it. */
 export class Listener {
@@ -176,7 +176,7 @@ function readBody(body: Buffer): {
 } {
   const form = new URLSearchParams(body.toString("utf8"));
   const kind = notificationKinds.find((each) => each === form.get("notification_type"));
-  const hashes = (form.get("hash_codes") ?? "").split(",", mostHashes).filter(isPaymentId);
+  const hashes = (form.get("hash_codes") ?? "").split(",", maxHashes).filter(isPaymentId);
   const isWhole =
     form.get("operation") === "payment_status_change" && kind !== undefined && hashes.length > 0;
   return { kind, hashes, problems: isWhole ? [] : ["the body is not a notification"] };

@@ -9,7 +9,7 @@ import {
 } from "./command.ts";
 
 /** Most calls, each of which lists or sends hundreds. */
-const mostCalls = 1_000;
+const maxCalls = 1_000;
 
 /** Lists and resends an account's notifications. */
 export const notificationCommand: ClientCommand = {
@@ -43,7 +43,7 @@ async function list(call: CommandCall, host: CommandHost): Promise<ExitCode> {
     throw new ClientProblem(`${misplaced} is for \`cofre notification resend\`.`, { misuse: true });
   const client = clientOf(call, host);
   let after = numberOf(call.flags, "--after") ?? 0;
-  for (let calls = 0; calls < mostCalls; calls += 1) {
+  for (let calls = 0; calls < maxCalls; calls += 1) {
     const page = await client.notifications(after);
     for (const each of page)
       host.print(call.flags.has("--json") ? JSON.stringify(each) : lineOf(each));

@@ -16,7 +16,7 @@ const probeTimeoutMs = 1_000;
  * Other clients may write the account's endpoints between our read and our write, which are two
  * calls.
  */
-const mostTries = 3;
+const maxAttempts = 3;
 
 /** The account's endpoint of one listener. */
 export class Registration {
@@ -44,7 +44,7 @@ export class Registration {
       enabled: true,
       secretVersion: 1,
     };
-    for (let tries = 0; tries < mostTries; tries += 1) {
+    for (let tries = 0; tries < maxAttempts; tries += 1) {
       const others = await this.#othersThatLive();
       await this.#client.setEndpoints([...others, mine]);
       if ((await this.state()) === "on")
@@ -71,7 +71,7 @@ export class Registration {
    * Removes the listener. Its pending deliveries are not sent any more. Rejects with ClientProblem.
    */
   async leave(): Promise<void> {
-    for (let tries = 0; tries < mostTries && (await this.state()) !== "missing"; tries += 1) {
+    for (let tries = 0; tries < maxAttempts && (await this.state()) !== "missing"; tries += 1) {
       await this.#client.setEndpoints(
         (await this.#client.endpoints()).filter(({ id }) => id !== this.id),
       );

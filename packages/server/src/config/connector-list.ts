@@ -20,7 +20,7 @@ export type ConnectorConfig =
       readonly ca: Secret<string> | undefined;
     };
 
-const mostConnectors = 16;
+const maxConnectors = 16;
 
 /**
  * Reads COFRE_CONNECTORS: a JSON list of objects with a name and a kind. Never quotes its input,
@@ -33,8 +33,8 @@ export function readConnectors(text: string): Reading<readonly ConnectorConfig[]
   } catch {
     return { problem: "is not JSON" };
   }
-  if (!Array.isArray(list) || list.length === 0 || list.length > mostConnectors) {
-    return { problem: `must be a JSON list of 1 to ${mostConnectors} objects` };
+  if (!Array.isArray(list) || list.length === 0 || list.length > maxConnectors) {
+    return { problem: `must be a JSON list of 1 to ${maxConnectors} objects` };
   }
   const connectors: ConnectorConfig[] = [];
   for (const [index, each] of list.entries()) {

@@ -105,16 +105,16 @@ export function readDatabaseUrl(text: string): Reading<Secret<string>> {
   return { value: new Secret(text) };
 }
 
-const mostNetworks = 32;
+const maxNetworks = 32;
 /** The prefix lengths of the largest private networks. */
 const shortestPrefix = { 4: 8, 6: 7 } as const;
 
 /** Networks in CIDR notation, separated by commas. */
 export function readNetworks(text: string): Reading<readonly string[]> {
   const networks = text.split(",").map((each) => each.trim());
-  if (networks.length <= mostNetworks && networks.every(isNetwork)) return { value: networks };
+  if (networks.length <= maxNetworks && networks.every(isNetwork)) return { value: networks };
   return {
-    problem: `must be at most ${mostNetworks} networks such as 172.16.0.0/12, with commas between them`,
+    problem: `must be at most ${maxNetworks} networks such as 172.16.0.0/12, with commas between them`,
   };
 }
 
@@ -126,16 +126,16 @@ function isNetwork(text: string): boolean {
   );
 }
 
-const mostNames = 32;
+const maxNames = 32;
 
 /** Names of hosts, separated by commas, in lower case. */
 export function readHostNames(text: string): Reading<readonly string[]> {
   const names = text.split(",").map((each) => each.trim().toLowerCase());
   const isName = (name: string): boolean =>
     /^(?!-)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*$/.test(name) && name.length <= 253;
-  if (names.length <= mostNames && names.every(isName)) return { value: names };
+  if (names.length <= maxNames && names.every(isName)) return { value: names };
   return {
-    problem: `must be at most ${mostNames} names of hosts such as cofre or cofre.example.com, with commas between them`,
+    problem: `must be at most ${maxNames} names of hosts such as cofre or cofre.example.com, with commas between them`,
   };
 }
 

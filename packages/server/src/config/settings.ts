@@ -314,12 +314,12 @@ function namesOf<Table extends object>(table: Table): (keyof Table)[] {
   return Object.keys(table) as (keyof Table)[];
 }
 
-function wholeNumber(least: number, most: number): (text: string) => Reading<number> {
+function wholeNumber(min: number, max: number): (text: string) => Reading<number> {
   return (text) => {
     const value = /^\d{1,9}$/.test(text) ? Number(text) : -1;
-    return value >= least && value <= most
+    return value >= min && value <= max
       ? { value }
-      : { problem: `is "${text}", but must be a whole number from ${least} to ${most}` };
+      : { problem: `is "${text}", but must be a whole number from ${min} to ${max}` };
   };
 }
 

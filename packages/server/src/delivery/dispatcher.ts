@@ -280,7 +280,7 @@ export class Dispatcher {
 
   /**
    * Resolves after a round that begins after this call. Callers before its beginning share it.
-   * `mostQueues`: per merchant.
+   * `maxQueues`: per merchant.
    */
   #nextRound(maxQueues = queuesPerRound): Promise<void> {
     this.#queuedRound ??= this.#rounds = this.#rounds.then(() => {

@@ -25,7 +25,7 @@ async function listening(
     scheduler: systemScheduler,
     protocol: "http:",
     keepsConnections: false,
-    mostSockets: 4,
+    maxSockets: 4,
     ...options,
   });
   context.after(() => {
@@ -140,7 +140,7 @@ describe("an HTTP exchange", () => {
 
   test("was certainly not sent where nothing listens, or while it waited for a socket", async (context) => {
     const closed = new URL(`http://127.0.0.1:${await freePort()}/`);
-    const { exchange } = await listening(context, () => undefined, { mostSockets: 1 });
+    const { exchange } = await listening(context, () => undefined, { maxSockets: 1 });
     assert.deepEqual(await exchange({ url: closed }), {
       kind: "failed",
       cause: "refused",

@@ -59,7 +59,7 @@ export interface HttpExchangesOptions {
    * closing. TLS sessions are resumed. Only plain HTTP may keep connections.
    */
   readonly keepsConnections: boolean;
-  readonly mostSockets: number;
+  readonly maxSockets: number;
   /** PEM certificates that are trusted instead of the system's. */
   readonly ca?: string | undefined;
   /** Time limit of the connection and TLS, within the limit of the whole exchange. */
@@ -79,8 +79,8 @@ export function openExchanges(options: HttpExchangesOptions): HttpExchanges {
   };
 }
 
-function agentOf({ protocol, keepsConnections, mostSockets, ca }: HttpExchangesOptions): Agent {
-  const pool = { keepAlive: keepsConnections, maxSockets: mostSockets };
+function agentOf({ protocol, keepsConnections, maxSockets, ca }: HttpExchangesOptions): Agent {
+  const pool = { keepAlive: keepsConnections, maxSockets };
   return protocol === "http:"
     ? new http.Agent(pool)
     : new https.Agent({

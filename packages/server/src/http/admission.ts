@@ -9,7 +9,7 @@ import { type Place, type PlaceLimits, Places } from "./places.ts";
 export interface AdmissionParts {
   readonly limits: PlaceLimits;
   /** Maximum number of requests in flight on one connection. */
-  readonly mostOfConnection: number;
+  readonly maxPerConnection: number;
   readonly clock: Clock;
   readonly log: Log;
   readonly isWorld: (merchantId: MerchantId) => boolean;
@@ -64,7 +64,7 @@ export class Admission {
   admit(socket: Socket): Place {
     const ofConnection = this.inFlightOn(socket);
     const { isFull } = this.#places;
-    if (isFull || ofConnection >= this.#parts.mostOfConnection) {
+    if (isFull || ofConnection >= this.#parts.maxPerConnection) {
       this.countRefusal(isFull ? "in_flight" : "in_flight_of_connection");
       throw requestError("overloaded");
     }

@@ -9,7 +9,7 @@ const [one, other, third] = ["00000001", "00000002", "00000003"] as [
   MerchantId,
   MerchantId,
 ];
-const limits = { most: 8, mostOfAccount: 2, mostOfWorlds: 4 };
+const limits = { max: 8, maxPerAccount: 2, maxForWorlds: 4 };
 
 const stillClock = { now: () => instant(0) };
 
@@ -96,7 +96,7 @@ describe("places for work", () => {
   });
 
   test("are kept by requests that wait where too many do already", () => {
-    const places = new Places({ ...limits, mostOfAccount: 100 }, stillClock);
+    const places = new Places({ ...limits, maxPerAccount: 100 }, stillClock);
     for (let request = 0; request < 12; request += 1) {
       const place = places.take();
       place.assign(one, false);
@@ -132,7 +132,7 @@ describe("places that accounts share", () => {
   function given() {
     let nowMs = 1_000_000;
     const places = new Places(
-      { most: 16, mostOfAccount: undefined, mostOfWorlds: 8 },
+      { max: 16, maxPerAccount: undefined, maxForWorlds: 8 },
       { now: () => instant(nowMs) },
     );
     /** Sends a request, which stays in progress if it gets a place. */
@@ -210,7 +210,7 @@ describe("places that accounts share", () => {
   });
 
   test("are one where there is only one", () => {
-    const places = new Places({ most: 1, mostOfAccount: undefined, mostOfWorlds: 1 }, stillClock);
+    const places = new Places({ max: 1, maxPerAccount: undefined, maxForWorlds: 1 }, stillClock);
     assert.equal(places.take().assign(one, false), undefined);
   });
 });

@@ -5,14 +5,14 @@ import { type Instant, second } from "../kernel/instant.ts";
 
 export interface PlaceLimits {
   /** Requests in progress. */
-  readonly most: number;
+  readonly max: number;
   /**
    * Of these, the requests of one account, whatever others do; undefined: as many as the accounts
    * that send requests leave it.
    */
-  readonly mostOfAccount: number | undefined;
+  readonly maxPerAccount: number | undefined;
   /** Of these, the requests of all worlds together, which any client may create. */
-  readonly mostOfWorlds: number;
+  readonly maxForWorlds: number;
 }
 
 export type PlaceRefusal = "in_flight_of_account" | "in_flight_of_worlds";
@@ -25,7 +25,7 @@ const waitingShare = 1;
 /** The same for all accounts together. */
 const waitingShareOfAll = 4;
 /** The share of all places that an account has at least, however many others send requests. */
-const leastShare = 1 / 4;
+const minShare = 1 / 4;
 /**
  * The share of all places that a single active account leaves free: for the console, and for the
  * first requests of another account.
@@ -69,7 +69,7 @@ export class Places {
   }
 
   get isFull(): boolean {
-    return this.#taken >= this.#limits.most;
+    return this.#taken >= this.#limits.max;
   }
 
   /** Takes a place without checking whether one is free: the caller has checked. */
@@ -100,7 +100,7 @@ export class Places {
   assign(merchantId: MerchantId, isWorld: boolean): PlaceRefusal | undefined {
     if ((this.#ofAccount.get(merchantId) ?? 0) >= this.#shareOf(merchantId))
       return "in_flight_of_account";
-    if (isWorld && this.#ofWorlds >= this.#limits.mostOfWorlds) return "in_flight_of_worlds";
+    if (isWorld && this.#ofWorlds >= this.#limits.maxForWorlds) return "in_flight_of_worlds";
     count(this.#ofAccount, merchantId, 1);
     if (isWorld) this.#ofWorlds += 1;
     return undefined;
@@ -108,9 +108,9 @@ export class Places {
 
   /** For Place only. false: too many requests wait already, and this one keeps its place. */
   pause(merchantId: MerchantId | undefined, isWorld: boolean): boolean {
-    const { most } = this.#limits;
-    if (merchantId === undefined || this.#waiting >= most * waitingShareOfAll) return false;
-    if ((this.#waitingOf.get(merchantId) ?? 0) >= most * waitingShare) return false;
+    const { max } = this.#limits;
+    if (merchantId === undefined || this.#waiting >= max * waitingShareOfAll) return false;
+    if ((this.#waitingOf.get(merchantId) ?? 0) >= max * waitingShare) return false;
     this.#waiting += 1;
     count(this.#waitingOf, merchantId, 1);
     this.#give(merchantId, isWorld);
@@ -135,8 +135,8 @@ export class Places {
 
   /** How many places an account that sends a request now may have. */
   #shareOf(merchantId: MerchantId): number {
-    const { most, mostOfAccount } = this.#limits;
-    if (mostOfAccount !== undefined) return mostOfAccount;
+    const { max, maxPerAccount } = this.#limits;
+    if (maxPerAccount !== undefined) return maxPerAccount;
     const now = this.#clock.now();
     // Moved to the end of the map, so that the earliest entry is first.
     this.#lastRequestAt.delete(merchantId);
@@ -146,12 +146,8 @@ export class Places {
       if (at <= now && now - at < activeMs) break;
       this.#lastRequestAt.delete(other);
     }
-    const shared = most - Math.ceil(most * reservedShare);
-    return Math.max(
-      1,
-      Math.floor(most * leastShare),
-      Math.floor(shared / this.#lastRequestAt.size),
-    );
+    const shared = max - Math.ceil(max * reservedShare);
+    return Math.max(1, Math.floor(max * minShare), Math.floor(shared / this.#lastRequestAt.size));
   }
 
   #give(merchantId: MerchantId | undefined, isWorld: boolean): void {

@@ -439,11 +439,11 @@ function admissionOf({ limits, clock, log, isWorld, faults }: HttpServerOptions)
   } = limits;
   return new Admission({
     limits: {
-      most: maxInFlight,
-      mostOfAccount: maxInFlightOfAccount,
-      mostOfWorlds: Math.max(1, Math.floor(maxInFlight * worldsShare)),
+      max: maxInFlight,
+      maxPerAccount: maxInFlightOfAccount,
+      maxForWorlds: Math.max(1, Math.floor(maxInFlight * worldsShare)),
     },
-    mostOfConnection: maxInFlightOfConnection,
+    maxPerConnection: maxInFlightOfConnection,
     clock,
     log,
     isWorld: (merchantId) => isWorld?.(merchantId) === true,

@@ -32,9 +32,9 @@ export class CircuitBreaker {
   }
 
   /** How many calls may be in flight at `now`: `most` if the circuit is closed, one, or none. */
-  room(now: Instant, most: number): number {
+  room(now: Instant, max: number): number {
     const state = this.stateAt(now);
-    return state === "closed" ? most : state === "half_open" ? 1 : 0;
+    return state === "closed" ? max : state === "half_open" ? 1 : 0;
   }
 
   /** When the circuit allows a trial call; undefined if it is closed. */

@@ -1,7 +1,7 @@
 import { assert } from "./assert.ts";
 
 /**
- * Runs at most `most` tasks at once. Up to `mostWaiting` further ones wait in their order; others
+ * Runs at most `max` tasks at once. Up to `maxWaiting` further ones wait in their order; others
  * are refused. A task that ends passes its slot to the next one.
  *
  * For limits with one fixed number. The limits of http/places.ts and delivery/shares.ts divide
@@ -9,15 +9,15 @@ import { assert } from "./assert.ts";
  * stores/postgres/list-scheduler.ts and kernel/rate-limit.ts limit a share of the time.
  */
 export class ConcurrencyLimit {
-  readonly #most: number;
-  readonly #mostWaiting: number;
+  readonly #max: number;
+  readonly #maxWaiting: number;
   readonly #waiting = new Set<() => void>();
   #running = 0;
 
-  constructor(most: number, mostWaiting: number) {
-    assert(most >= 1 && mostWaiting >= 0, "a limit lets at least one task run");
-    this.#most = most;
-    this.#mostWaiting = mostWaiting;
+  constructor(max: number, maxWaiting: number) {
+    assert(max >= 1 && maxWaiting >= 0, "a limit lets at least one task run");
+    this.#max = max;
+    this.#maxWaiting = maxWaiting;
   }
 
   /**
@@ -26,7 +26,7 @@ export class ConcurrencyLimit {
    * is aborted before the task began.
    */
   async run<T, R>(task: () => Promise<T>, refused: () => R, signal?: AbortSignal): Promise<T | R> {
-    if (this.#running < this.#most) this.#running += 1;
+    if (this.#running < this.#max) this.#running += 1;
     else if (!(await this.#turn(signal))) return refused();
     try {
       return await task();
@@ -37,7 +37,7 @@ export class ConcurrencyLimit {
 
   /** false: refused. */
   async #turn(signal: AbortSignal | undefined): Promise<boolean> {
-    if (this.#waiting.size >= this.#mostWaiting || signal?.aborted === true) return false;
+    if (this.#waiting.size >= this.#maxWaiting || signal?.aborted === true) return false;
     const { promise, resolve } = Promise.withResolvers<boolean>();
     const begin = (): void => resolve(true);
     const abort = (): void => {

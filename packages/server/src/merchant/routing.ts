@@ -27,8 +27,8 @@ export interface Route {
 }
 
 export const maximumRoutes = 50;
-const mostConnectors = 4;
-const mostValues = 200;
+const maxConnectors = 4;
+const maxValues = 200;
 const highestUsd = 1_000_000_000;
 
 /**
@@ -55,13 +55,13 @@ function readRoute(value: unknown): Route | undefined {
 }
 
 const readers = {
-  connectors: (value: unknown) => listOf(value, mostConnectors, isConnectorName),
+  connectors: (value: unknown) => listOf(value, maxConnectors, isConnectorName),
   brands: (value: unknown) =>
-    listOf(value, mostValues, (name) => brands.some((brand) => brand === name)),
-  bins: (value: unknown) => listOf(value, mostValues, (bin) => /^\d{1,8}$/.test(bin)),
-  currencies: (value: unknown) => listOf(value, mostValues, (code) => /^[A-Z]{3}$/.test(code)),
+    listOf(value, maxValues, (name) => brands.some((brand) => brand === name)),
+  bins: (value: unknown) => listOf(value, maxValues, (bin) => /^\d{1,8}$/.test(bin)),
+  currencies: (value: unknown) => listOf(value, maxValues, (code) => /^[A-Z]{3}$/.test(code)),
   countries: (value: unknown) =>
-    listOf(value, mostValues, (code) => countryCodes.some((known) => known === code)),
+    listOf(value, maxValues, (code) => countryCodes.some((known) => known === code)),
   fromUsd: wholeUsd,
   belowUsd: wholeUsd,
 } satisfies Record<keyof Route, (value: unknown) => unknown>;
@@ -72,10 +72,10 @@ const readers = {
  */
 function listOf(
   value: unknown,
-  most: number,
+  max: number,
   allows: (text: string) => boolean,
 ): readonly string[] | undefined {
-  if (!Array.isArray(value) || value.length === 0 || value.length > most) return undefined;
+  if (!Array.isArray(value) || value.length === 0 || value.length > max) return undefined;
   const texts = value.map((each: unknown) => (typeof each === "number" ? String(each) : each));
   const isAllowed = texts.every((text): text is string => typeof text === "string" && allows(text));
   return isAllowed && new Set(texts).size === texts.length ? texts : undefined;

@@ -419,12 +419,12 @@ function chance(): ValueRules<number> {
   };
 }
 
-function wholeNumber(initially: number, least: number, most: number): ValueRules<number> {
+function wholeNumber(initially: number, min: number, max: number): ValueRules<number> {
   return {
     default: initially,
     allows: (value): value is number =>
-      typeof value === "number" && Number.isInteger(value) && value >= least && value <= most,
-    allowed: `a whole number from ${least} to ${most}`,
+      typeof value === "number" && Number.isInteger(value) && value >= min && value <= max,
+    allowed: `a whole number from ${min} to ${max}`,
   };
 }
 

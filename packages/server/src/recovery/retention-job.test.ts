@@ -291,7 +291,7 @@ describe("the job that deletes old records", () => {
     const store = await openEmbeddedStore({ file });
     context.after(() => store.close());
 
-    let [underWay, mostUnderWay, largest, others, atOnce] = [0, 0, 0, 0, 0];
+    let [underWay, maxInFlight, largest, others, atOnce] = [0, 0, 0, 0, 0];
     const counted = {
       endedDeliveries: store.endedDeliveries.bind(store),
       answeredRequests: (before: Instant, limit: number) => {
@@ -301,7 +301,7 @@ describe("the job that deletes old records", () => {
       commit: async (change: Change) => {
         largest = Math.max(largest, change.requestDeletion?.keys.length ?? 0);
         underWay += 1;
-        mostUnderWay = Math.max(mostUnderWay, underWay);
+        maxInFlight = Math.max(maxInFlight, underWay);
         const result = await store.commit(change);
         underWay -= 1;
         return result;
@@ -340,7 +340,7 @@ describe("the job that deletes old records", () => {
     assert.deepEqual(await ended.promise, { requests: 100_000, deliveries: 0 });
     await job.stop();
     assert.deepEqual([atOnce, largest, others], [200, 100, 500]);
-    assert.ok(mostUnderWay <= 3, `${mostUnderWay} changes at once`);
+    assert.ok(maxInFlight <= 3, `${maxInFlight} changes at once`);
     assert.deepEqual(await store.answeredRequests(instant(Number.MAX_SAFE_INTEGER), 10), []);
   });
 });

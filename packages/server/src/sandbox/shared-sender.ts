@@ -12,10 +12,10 @@ export class SharedSender implements Sender {
   readonly #sender: Sender;
   readonly #limit: ConcurrencyLimit;
 
-  constructor(sender: Sender, most: number) {
+  constructor(sender: Sender, max: number) {
     this.#sender = sender;
     // Each world's own limits bound the number of those that wait.
-    this.#limit = new ConcurrencyLimit(most, Infinity);
+    this.#limit = new ConcurrencyLimit(max, Infinity);
   }
 
   send(request: SendRequest, signal?: AbortSignal): Promise<SendOutcome> {

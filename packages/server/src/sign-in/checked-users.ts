@@ -19,8 +19,8 @@ export interface CheckedUserParts {
 }
 
 /** Most retries of an append when other nodes move the head first. */
-const mostTries = 16;
-const mostRemembered = 1_000;
+const maxAttempts = 16;
+const maxRemembered = 1_000;
 
 /**
  * Users and the audit log with a MAC on every row: an attacker who writes the database without the
@@ -111,7 +111,7 @@ export class CheckedUsers implements UserStore {
     for (let attempts = 1; ; attempts += 1) {
       const chain = this.#chain(await store.auditHead(), change);
       const result = await store.commit({ ...keyed, chain });
-      if (result.outcome !== "head_moved" || attempts === mostTries) return result;
+      if (result.outcome !== "head_moved" || attempts === maxAttempts) return result;
     }
   }
 
@@ -135,7 +135,7 @@ export class CheckedUsers implements UserStore {
   ): boolean {
     if (this.#parts.macs.accepts(kind, fields, mac)) return true;
     const key = `${kind} ${id}`;
-    if (!this.#refused.has(key) && this.#refused.size < mostRemembered) {
+    if (!this.#refused.has(key) && this.#refused.size < maxRemembered) {
       this.#refused.add(key);
       this.#parts.refused(kind, id);
     }

@@ -21,8 +21,8 @@ const longest = 128;
 const longestGiven = 1_024;
 
 /** Each takes 19 MiB and some tens of milliseconds of a thread from the shared pool. */
-const mostAtOnce = 2;
-const mostWaiting = 16;
+const maxConcurrent = 2;
+const maxWaiting = 16;
 
 export interface Passwords {
   /**
@@ -54,7 +54,7 @@ export function holdsName(password: string, name: string): boolean {
 
 /** Hashes two passwords at a time and queues up to sixteen. */
 export function createPasswords({ random }: { readonly random: Random }): Passwords {
-  const limit = new ConcurrencyLimit(mostAtOnce, mostWaiting);
+  const limit = new ConcurrencyLimit(maxConcurrent, maxWaiting);
   return {
     hash: (password) =>
       limit.run(async () => {

@@ -5,19 +5,19 @@ import { networkOf } from "../kernel/network-address.ts";
 
 /** A token bucket: `most` attempts at once, and one more every `everyMs`. */
 interface Bucket {
-  readonly most: number;
+  readonly max: number;
   readonly everyMs: number;
 }
 
 /** All attempts from unknown browsers together: bounds their audit entries to about 13 MB a day. */
-const ofAll: Bucket = { most: 100, everyMs: 2 * second };
+const ofAll: Bucket = { max: 100, everyMs: 2 * second };
 /** Attempts from unknown browsers per network: an office behind one address shares one bucket. */
-const ofNetwork: Bucket = { most: 20, everyMs: 30 * second };
+const ofNetwork: Bucket = { max: 20, everyMs: 30 * second };
 /** Ten consecutive failures of one known browser, then half an hour (PCI DSS 8.3.4). */
-const mostOfBrowser = 10;
+const maxPerBrowser = 10;
 const lockoutMs = 30 * minute;
 /** Each has signed in once, so attackers cannot create them at will. */
-const mostBrowsers = 10_000;
+const maxBrowsers = 10_000;
 /** From this number on, full buckets are removed. */
 const sweptNetworks = 1_000;
 
@@ -48,7 +48,7 @@ export class SignInLimits {
   readonly #browsers = new BoundedMap<
     string,
     { readonly failures: number; readonly blockedUntil: Instant | undefined }
-  >(mostBrowsers);
+  >(maxBrowsers);
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -97,7 +97,7 @@ export class SignInLimits {
   #keep(browser: string, failures: number, now: Instant): void {
     this.#browsers.set(browser, {
       failures,
-      blockedUntil: failures >= mostOfBrowser ? laterBy(now, lockoutMs) : undefined,
+      blockedUntil: failures >= maxPerBrowser ? laterBy(now, lockoutMs) : undefined,
     });
   }
 
@@ -130,16 +130,15 @@ export class SignInLimits {
  * more than its content.
  */
 function taken(
-  { most, everyMs }: Bucket,
+  { max, everyMs }: Bucket,
   fullAt: Instant | undefined,
   now: Instant,
 ): { readonly fullAt: Instant } | { readonly waitMs: number } {
   const leftMs = (fullAt ?? now) - now;
   // Later than possible, beyond a small correction: the clock was set back, and the value is
   // ignored.
-  const usedMs =
-    leftMs > most * everyMs + minute ? 0 : Math.min(Math.max(leftMs, 0), most * everyMs);
+  const usedMs = leftMs > max * everyMs + minute ? 0 : Math.min(Math.max(leftMs, 0), max * everyMs);
   const missingMs = usedMs + everyMs;
-  const waitMs = missingMs - most * everyMs;
+  const waitMs = missingMs - max * everyMs;
   return waitMs > 0 ? { waitMs } : { fullAt: laterBy(now, missingMs) };
 }

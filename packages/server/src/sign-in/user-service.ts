@@ -27,7 +27,7 @@ import { SignInLimits } from "./sign-in-limits.ts";
 import { base32Of, stepOfCode, totpSecretLength, totpUri } from "./totp.ts";
 
 /** Ten consecutive failures, then half an hour (PCI DSS 8.3.4). */
-const mostFailures = 10;
+const maxFailures = 10;
 const lockedMs = 30 * minute;
 /** PCI DSS 8.2.8. */
 const idleMs = 15 * minute;
@@ -41,7 +41,7 @@ const invitationMs = 24 * hour;
 const passwordsKept = 4;
 const secretLength = 32;
 /** Most decisions of one change: a change that loses a race is decided again. */
-const mostDecisions = 16;
+const maxDecisions = 16;
 /** Rate-limited attempts are recorded as one entry per this interval. */
 const rateLimitedMs = 10 * minute;
 const browserLength = 12;
@@ -318,7 +318,7 @@ class StoredUsers implements Users {
         if (
           !(error instanceof UserError) ||
           error.code !== "name_taken" ||
-          number === mostFirstAdmins
+          number === maxFirstAdmins
         )
           throw error;
       }
@@ -676,7 +676,7 @@ class StoredUsers implements Users {
 
   /** Decides and commits; decides again when another change was faster. */
   async #decide<T>(decide: (at: Instant) => Promise<Decision<T> | undefined>): Promise<T> {
-    for (let decisions = 0; decisions < mostDecisions; decisions += 1) {
+    for (let decisions = 0; decisions < maxDecisions; decisions += 1) {
       const at = this.#options.clock.now();
       const decision = await read(decide(at));
       if (decision === undefined) return undefined as T;
@@ -712,7 +712,7 @@ class StoredUsers implements Users {
 }
 
 const firstAdmin = "admin";
-const mostFirstAdmins = 100;
+const maxFirstAdmins = 100;
 const longestTarget = 500;
 const longestDetail = 500;
 
@@ -780,7 +780,7 @@ function refused(
     return { change: { events: [attempt] }, answer };
   // An expired lock is cleared.
   const failures = (user.lockedUntil === undefined ? user.failures : 0) + 1;
-  const isLast = failures >= mostFailures;
+  const isLast = failures >= maxFailures;
   const next = nextOf(user, {
     failures,
     lockedUntil: isLast ? laterBy(at, lockedMs) : undefined,

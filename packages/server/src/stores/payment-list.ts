@@ -76,8 +76,12 @@ class Page {
 }
 
 /** A page of the rows, in their order. */
-export function pageOf(rows: Iterable<Listed>, filter: PaymentFilter, most: ListPage): PaymentList {
-  const page = new Page(filter, most);
+export function pageOf(
+  rows: Iterable<Listed>,
+  filter: PaymentFilter,
+  range: ListPage,
+): PaymentList {
+  const page = new Page(filter, range);
   for (const row of rows) {
     const full = page.add(row);
     if (full !== undefined) return full;
@@ -93,11 +97,11 @@ export async function pageInPieces(
   read: (before: string, limit: number) => Promise<readonly Listed[]>,
   size: number,
   filter: PaymentFilter,
-  most: ListPage,
+  range: ListPage,
 ): Promise<PaymentList> {
-  const page = new Page(filter, most);
-  let before: string = most.before ?? aboveAllIds;
-  for (let left = rowsFor(filter, most); left > 0;) {
+  const page = new Page(filter, range);
+  let before: string = range.before ?? aboveAllIds;
+  for (let left = rowsFor(filter, range); left > 0;) {
     const limit = Math.min(left, size);
     const rows = await read(before, limit);
     for (const row of rows) {
@@ -177,16 +181,16 @@ const operators: Readonly<Record<string, (value: string) => Test | undefined>> =
     (value) =>
     ({ row }) =>
       row.state === "declined" && row.payment().verdict?.reason.includes(value) === true,
-  after: (value) => idTest(value, (id, least) => id >= least),
-  before: (value) => idTest(value, (id, least) => id < least),
+  after: (value) => idTest(value, (id, lowest) => id >= lowest),
+  before: (value) => idTest(value, (id, lowest) => id < lowest),
 };
 
 /** A time outside of those that ids have is before or after every payment. */
-function idTest(value: string, passes: (id: string, least: string) => boolean): Test | undefined {
+function idTest(value: string, passes: (id: string, lowest: string) => boolean): Test | undefined {
   const at = parseInstant(value.toUpperCase());
   if (at === undefined) return undefined;
-  const least = at < 0 ? "" : at < endOfPaymentIds ? lowestPaymentId(at) : aboveAllIds;
-  return ({ row }) => passes(row.id, least);
+  const lowest = at < 0 ? "" : at < endOfPaymentIds ? lowestPaymentId(at) : aboveAllIds;
+  return ({ row }) => passes(row.id, lowest);
 }
 
 /** More decimals than any currency has, so that amounts of several currencies can be compared. */

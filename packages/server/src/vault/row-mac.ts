@@ -76,7 +76,7 @@ export class RowMacs {
   }
 
   #textOf(kind: RowKind, fields: readonly RowField[]): string {
-    const longest = mostBytes(fields);
+    const longest = maxBytes(fields);
     const hmac =
       longest <= usualRow ? this.#hmacs[kind] : new HmacSha256(this.#keys[kind], longest);
     return hmac.digest(join(fields, hmac.message), "latin1");
@@ -87,7 +87,7 @@ const macLength = 32;
 const missing = 0xffff_ffff;
 
 /** An upper bound of what `join` writes. */
-function mostBytes(fields: readonly RowField[]): number {
+function maxBytes(fields: readonly RowField[]): number {
   let most = 0;
   // A character has at most three bytes in UTF-8, and a number fewer than 32 digits.
   for (const field of fields)

@@ -48,7 +48,7 @@ export interface Received {
 }
 
 /** Far more calls than a faulty store refuses in a row. */
-const mostTries = 1_000;
+const maxAttempts = 1_000;
 
 /** A receiver's answer: the outcome, and its delay. */
 export type Answer = (message: Omit<Received, "answered">) => {
@@ -154,7 +154,7 @@ export class PostOffice {
     this.#payments += 1;
     const plain = given.newPayment(this.#payments, { merchantId });
     const payment = { ...plain, order: { ...plain.order, notificationUrl } };
-    for (let tries = 0; tries < mostTries; tries += 1) {
+    for (let tries = 0; tries < maxAttempts; tries += 1) {
       const { outcome } = await this.store
         .commit(given.paymentChange(payment))
         .catch(() => ({ outcome: "failed" }));
@@ -311,7 +311,7 @@ export class PostOffice {
 
   /** Repeats a read of a store that sometimes fails until it succeeds. */
   async #always<T>(read: () => Promise<T>): Promise<T> {
-    for (let tries = 0; tries < mostTries; tries += 1) {
+    for (let tries = 0; tries < maxAttempts; tries += 1) {
       const result = await settled(read());
       if ("value" in result) return result.value;
     }

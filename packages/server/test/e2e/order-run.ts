@@ -78,7 +78,7 @@ export async function playOrders({
   return { violations, outcomes, played };
 }
 
-const mostSendings = 6;
+const maxSendings = 6;
 const minuteMs = 60_000;
 const dayMs = 24 * 60 * minuteMs;
 
@@ -159,7 +159,7 @@ async function playOrder(server: TestServer, chance: Chance, code: string): Prom
     const sendings: Sending[] = [];
     const first = await booksOf(server, code);
     let disturbed = false;
-    for (let time = 0; time < mostSendings; time += 1) {
+    for (let time = 0; time < maxSendings; time += 1) {
       if (chance.happens(400)) {
         const before = await booksOf(server, code);
         await meanwhile(server, chance, code);

@@ -81,16 +81,16 @@ interface Receiver {
   readonly url: string;
   status: number;
   readonly heard: Heard[];
-  readonly mostAtOnce: number;
+  readonly maxConcurrent: number;
 }
 
 /** A receiver that answers with the configured status, and keeps the messages. */
 async function startReceiver(context: TestContext, delayMs = 0): Promise<Receiver> {
-  const receiver = { url: "", status: 200, heard: [] as Heard[], mostAtOnce: 0 };
+  const receiver = { url: "", status: 200, heard: [] as Heard[], maxConcurrent: 0 };
   let atOnce = 0;
   const server = createServer((request, response) => {
     atOnce += 1;
-    receiver.mostAtOnce = Math.max(receiver.mostAtOnce, atOnce);
+    receiver.maxConcurrent = Math.max(receiver.maxConcurrent, atOnce);
     const pieces: Buffer[] = [];
     request.on("data", (piece: Buffer) => pieces.push(piece));
     request.on("end", () => {
@@ -121,7 +121,7 @@ describe("worlds", () => {
     for (let index = 0; index < 12; index += 1) await pay(cofre, world, `order-${index}`);
     // Recovery resolves all of them at one moment.
     await world.clock.advance("90min");
-    assert.equal(receiver.mostAtOnce, 1);
+    assert.equal(receiver.maxConcurrent, 1);
     const numbers = receiver.heard.map(({ headers }) => Number(headers["x-cofre-sequence"]));
     assert.deepEqual(
       numbers,

@@ -97,7 +97,7 @@ class FaultRun {
     await until(
       "half of the payments have met a fault",
       () => this.#faulted.size >= this.#options.faulted / 2,
-      { mostMs: 600_000 },
+      { maxMs: 600_000 },
     );
     await this.#restartOuter();
     await paying;

@@ -37,7 +37,7 @@ type PageOf = (
   before: string | undefined,
 ) => Promise<{ readonly items: readonly Named[]; readonly next: string | null }>;
 const { newest, gone } = (await import(pathToFileURL(`${folder}newest.js`).href)) as {
-  readonly newest: (page: PageOf, known: string, mostCalls: number) => Promise<Look>;
+  readonly newest: (page: PageOf, known: string, maxCalls: number) => Promise<Look>;
   readonly gone: (keys: readonly string[], look: Look) => readonly string[];
 };
 const { timesOf } = (await import(pathToFileURL(`${folder}latency.js`).href)) as {

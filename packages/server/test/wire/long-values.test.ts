@@ -27,14 +27,14 @@ const limitMs = 5_000;
 /**
  * Number of retries when other processes kept this process waiting for more than half of the limit.
  */
-const mostTries = 20;
+const maxAttempts = 20;
 
 /**
  * Stops `work` from outside when it does not end by itself: node:test's own limit cannot, because
  * no promise is awaited.
  */
 function within(work: () => void, what: string, timeout = limitMs): void {
-  for (let tries = 0; tries < mostTries; tries += 1) {
+  for (let tries = 0; tries < maxAttempts; tries += 1) {
     const before = process.cpuUsage();
     if (ends(work, timeout)) return;
     // Time that other processes used the processor does not count.

@@ -158,7 +158,7 @@ describe("ordinary texts stay as they are", () => {
    * How many of a thousand values may change; by default none. Digits that form a card number by
    * chance cannot be distinguished from one.
    */
-  const mostOf = new Map<string, number>([
+  const maxOf = new Map<string, number>([
     ["two telephone numbers", 30],
     ["a UUID", 5],
   ]);
@@ -170,7 +170,7 @@ describe("ordinary texts stay as they are", () => {
         (text) => maskCardNumbers(text) !== text,
       );
       context.diagnostic(`${kind}: ${changed.length} of 2000 changed`);
-      if (changed.length > 2 * (mostOf.get(kind) ?? 0))
+      if (changed.length > 2 * (maxOf.get(kind) ?? 0))
         tooMany.push(`${kind}: ${changed.slice(0, 3).join(" | ")}`);
     }
     assert.deepEqual(tooMany, []);
@@ -180,7 +180,7 @@ describe("ordinary texts stay as they are", () => {
    * In note, order_number and user values: codes with enough consecutive digits that one in ten
    * passes the check digit.
    */
-  const mostOfCodes = new Map<string, number>([
+  const maxOfCodes = new Map<string, number>([
     ["yymmdd and ten digits", 125],
     ["groups of four with blanks", 60],
     ["yyyymmdd and eight digits", 35],
@@ -216,7 +216,7 @@ describe("ordinary texts stay as they are", () => {
         (text) => maskCardNumbers(text) !== text,
       );
       context.diagnostic(`${kind}: ${changed.length} of 2000 changed`);
-      if (changed.length > 2 * (mostOfCodes.get(kind) ?? 0))
+      if (changed.length > 2 * (maxOfCodes.get(kind) ?? 0))
         tooMany.push(`${kind}: ${changed.length}`);
     }
     assert.deepEqual(tooMany, []);

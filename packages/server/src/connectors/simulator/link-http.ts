@@ -108,7 +108,7 @@ class Link {
       scheduler,
       protocol: "http:",
       keepsConnections: true,
-      mostSockets: maxSockets,
+      maxSockets,
     });
   }
 

@@ -46,7 +46,7 @@ export function openExchanges({ scheduler, address, ca }: ExchangeOptions): Exch
     scheduler,
     protocol: address.protocol === "https:" ? "https:" : "http:",
     keepsConnections: false,
-    mostSockets: maxSockets,
+    maxSockets,
     ca,
     connectMs,
   });

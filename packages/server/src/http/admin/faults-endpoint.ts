@@ -7,8 +7,8 @@ import { containsTestNumber } from "../../vault/test-numbers.ts";
 import {
   type Fault,
   type FaultBoard,
-  mostFaults,
-  mostTimes,
+  maxFaults,
+  maxTimes,
   type WaitingFault,
 } from "../faults/fault-board.ts";
 import {
@@ -35,7 +35,7 @@ const longestFaultCode = 128;
 const longestDelayMs = 120_000;
 const usualDelayMs = 5_000;
 /** Up to this number of operations, a refusal names each. */
-const mostNamed = 5;
+const maxNamed = 5;
 
 const fault = json.object(
   {
@@ -174,7 +174,7 @@ export function faultsEndpoint(
       if (add !== undefined) {
         if (!isTreeObject(add)) throw refusal("COFRE-90", { list: faultKindNames.join(", ") });
         const added = board.add(account.id, readFault(add, targets));
-        if (added === undefined) return refusalAnswer("COFRE-96", { most: mostFaults });
+        if (added === undefined) return refusalAnswer("COFRE-96", { most: maxFaults });
         return listing(board.list(account.id), { fault: shown(added) });
       }
       if (clear === undefined) return listing(board.list(account.id), {});
@@ -223,7 +223,7 @@ function readFault(add: TreeObject, targets: readonly FaultTarget[]): Omit<Fault
 
 function readTimes(add: TreeObject): number {
   const times = given(add, "times") ? wholeNumberOf(textOf(add, "times")) : 1;
-  if (times === undefined || times > mostTimes) throw refusal("COFRE-91", { most: mostTimes });
+  if (times === undefined || times > maxTimes) throw refusal("COFRE-91", { most: maxTimes });
   return times;
 }
 
@@ -233,7 +233,7 @@ function readPath(add: TreeObject, allowed: readonly string[]): string | undefin
   const path = allowed.find((each) => each.toLowerCase() === requested);
   if (path !== undefined) return path;
   const which =
-    allowed.length > mostNamed
+    allowed.length > maxNamed
       ? `an operation such as ${wirePaths.direct}`
       : `one of ${allowed.join(", ")} for this kind`;
   const suggestion = requested === undefined ? undefined : suggestionFor(requested, allowed);

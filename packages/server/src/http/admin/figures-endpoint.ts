@@ -25,7 +25,7 @@ import { json, NamedSchema } from "../../wire/schema.ts";
 import { exampleKey, secretKey } from "../../wire/endpoints/shared-docs.ts";
 
 /** Maximum number of periods in one answer. */
-const mostPeriods = 100;
+const maxPeriods = 100;
 /** Default number of periods, without `from`. */
 const usualPeriods: Readonly<Record<Period, number>> = { hour: 24, day: 30 };
 export const periodNames = ["hour", "day"] as const satisfies readonly Period[];
@@ -95,7 +95,7 @@ const doc: EndpointDoc = {
     {
       name: "to",
       type: "text",
-      note: `The end in UTC, rounded up to its hour or day. Default: now. At most ${mostPeriods} hours or days (COFRE-63).`,
+      note: `The end in UTC, rounded up to its hour or day. Default: now. At most ${maxPeriods} hours or days (COFRE-63).`,
     },
   ],
   answer: answerSchema,
@@ -150,8 +150,8 @@ function inputOf(params: TreeObject, now: Instant): CountInput | WireResponse {
       ? instant(Math.max(to - usualPeriods[per] * length, 0))
       : begin(requestedFrom);
   const count = (to - from) / length;
-  if (isRead && from >= 0 && count >= 1 && count <= mostPeriods) return { per, from, to };
-  return refusalAnswer("COFRE-63", { most: mostPeriods });
+  if (isRead && from >= 0 && count >= 1 && count <= maxPeriods) return { per, from, to };
+  return refusalAnswer("COFRE-63", { most: maxPeriods });
 }
 
 /** Each stored name, in the wire's lower case. */

@@ -7,17 +7,17 @@ import { refusalAnswer } from "../../wire/answers/refusal-answer.ts";
 import type { TreeObject } from "../../wire/decode/tree.ts";
 
 const defaultLimit = 50;
-export const mostNewest = 100;
+export const maxNewest = 100;
 /** Notification numbers per search for deliveries in a state, and per call. */
 const windowSize = 500;
-const mostLookedAt = 2_000;
+const maxExamined = 2_000;
 /** Deliveries per read; one notification always has fewer. */
-const mostRead = 500;
+const maxRead = 500;
 /**
  * Deliveries of one notification: more than an account can have endpoints, because some may have
  * been removed.
  */
-export const mostOfOne = 64;
+export const maxPerNotification = 64;
 
 export interface NewestInput {
   /** Only numbers below this one; undefined: from the newest. */
@@ -47,10 +47,10 @@ export function newestInput(params: TreeObject): NewestInput | WireResponse {
   }
   if (
     !/^[1-9]\d{0,2}$/.test(limit) ||
-    Number(limit) > mostNewest ||
+    Number(limit) > maxNewest ||
     (before !== undefined && !/^[1-9]\d{0,14}$/.test(before))
   ) {
-    return refusalAnswer("COFRE-61", { most: mostNewest });
+    return refusalAnswer("COFRE-61", { most: maxNewest });
   }
   return { before: before === undefined ? undefined : Number(before), limit: Number(limit), state };
 }
@@ -68,7 +68,7 @@ export async function newestNotifications(
   const numbers: number[] = [];
   const begin = before ?? (await lastNumber(store, merchantId)) + 1;
   let from = begin;
-  while (from > 1 && numbers.length < limit && begin - from < mostLookedAt) {
+  while (from > 1 && numbers.length < limit && begin - from < maxExamined) {
     const below = from;
     from = Math.max(1, below - (state === undefined ? limit : windowSize));
     numbers.push(...(await numbersBetween(store, merchantId, from, below, state)).toReversed());
@@ -79,7 +79,7 @@ export async function newestNotifications(
     chosen.map((number) => store.notificationsOf(merchantId, number - 1, 1)),
   );
   const deliveries = await Promise.all(
-    chosen.map((number) => store.deliveriesBetween(merchantId, number, number, mostOfOne)),
+    chosen.map((number) => store.deliveriesBetween(merchantId, number, number, maxPerNotification)),
   );
   return {
     rows: rows.flat(),
@@ -124,12 +124,12 @@ async function numbersBetween(
     // Delivered ones have no index: all deliveries are read and filtered.
     const some: readonly Delivery[] =
       state === "delivered"
-        ? await store.deliveriesBetween(merchantId, next, below - 1, mostRead)
-        : await store.deliveriesOf(merchantId, next, mostRead, state);
+        ? await store.deliveriesBetween(merchantId, next, below - 1, maxRead)
+        : await store.deliveriesOf(merchantId, next, maxRead, state);
     for (const delivery of some)
       if (delivery.number < below && delivery.state === state) found.add(delivery.number);
     const last = some.at(-1)?.number;
-    if (last === undefined || some.length < mostRead) break;
+    if (last === undefined || some.length < maxRead) break;
     // A number whose deliveries were split between two reads is read again.
     next = Math.max(last, next + 1);
   }

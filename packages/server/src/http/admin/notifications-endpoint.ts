@@ -20,7 +20,12 @@ import {
 import { replay, type ReplayParts, type ReplaySelection } from "../../delivery/replay.ts";
 import type { OutboxRow } from "../../stores/store.ts";
 import type { WireResponse } from "../../wire/answers/answer.ts";
-import { mostOfOne, newestInput, newestNotifications, mostNewest } from "./newest-notifications.ts";
+import {
+  maxPerNotification,
+  newestInput,
+  newestNotifications,
+  maxNewest,
+} from "./newest-notifications.ts";
 import type { Endpoint, OpenEndpoint, WireRequest } from "../../wire/endpoint.ts";
 import { answeringAnswer } from "../../wire/endpoints/deps.ts";
 import { hashOf } from "../../wire/requests/fields.ts";
@@ -56,8 +61,8 @@ function changeIn(params: TreeObject): string | undefined {
   return isEndpointName(id) ? `${name} ${id}` : undefined;
 }
 
-const mostListed = 500;
-const mostOfPayment = 50;
+const maxListed = 500;
+const maxPerPayment = 50;
 
 const answerSchema = new NamedSchema(
   "NotificationsAnswer",
@@ -139,7 +144,7 @@ const doc: EndpointDoc = {
     {
       name: "limit",
       type: "whole",
-      note: `With \`order\`: the page size, 1 to ${mostNewest}. Default: 50. Any other value: COFRE-61.`,
+      note: `With \`order\`: the page size, 1 to ${maxNewest}. Default: 50. Any other value: COFRE-61.`,
     },
     { name: "before", type: "whole", note: "With `order`: the `next` of the previous page." },
   ],
@@ -327,16 +332,16 @@ async function notificationsAfter(
   account: Account,
   after: number,
 ): Promise<Notifications> {
-  const rows = await store.notificationsOf(account.id, after, mostListed);
+  const rows = await store.notificationsOf(account.id, after, maxListed);
   const deliveries = await store.deliveriesBetween(
     account.id,
     after + 1,
     rows.at(-1)?.number ?? after,
-    mostListed,
+    maxListed,
   );
   // The deliveries of the last notification may be incomplete: it is listed on the next page.
   const upTo =
-    deliveries.length < mostListed ? Number.POSITIVE_INFINITY : (deliveries.at(-1)?.number ?? 0);
+    deliveries.length < maxListed ? Number.POSITIVE_INFINITY : (deliveries.at(-1)?.number ?? 0);
   return { rows: rows.filter(({ number }) => number < upTo), deliveries };
 }
 
@@ -350,10 +355,12 @@ async function notificationsOfPayment(
   hash: PaymentId,
   after: number,
 ): Promise<Notifications> {
-  const last = await store.notificationsOfPayment(account.id, hash, mostOfPayment);
+  const last = await store.notificationsOfPayment(account.id, hash, maxPerPayment);
   const rows = last.filter(({ number }) => number > after);
   const deliveries = await Promise.all(
-    rows.map(({ number }) => store.deliveriesBetween(account.id, number, number, mostOfOne)),
+    rows.map(({ number }) =>
+      store.deliveriesBetween(account.id, number, number, maxPerNotification),
+    ),
   );
   return { rows, deliveries: deliveries.flat() };
 }

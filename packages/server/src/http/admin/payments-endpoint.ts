@@ -23,7 +23,7 @@ import { json, NamedSchema } from "../../wire/schema.ts";
 import { exampleKey, secretKey } from "../../wire/endpoints/shared-docs.ts";
 
 const defaultLimit = 50;
-const mostPayments = 100;
+const maxPayments = 100;
 const longestSearch = 200;
 
 const listedPayment = json.object(
@@ -110,7 +110,7 @@ const doc: EndpointDoc = {
     {
       name: "limit",
       type: "whole",
-      note: `The page size, 1 to ${mostPayments}. Default: 50. Any other value: COFRE-57.`,
+      note: `The page size, 1 to ${maxPayments}. Default: 50. Any other value: COFRE-57.`,
     },
     { name: "before", type: "text", note: "The `next` of the previous page." },
     {
@@ -195,10 +195,10 @@ function inputOf(params: TreeObject): ListInput | WireResponse {
   const before = fieldOf(params, "before");
   if (
     !/^[1-9]\d{0,2}$/.test(limit) ||
-    Number(limit) > mostPayments ||
+    Number(limit) > maxPayments ||
     (before !== undefined && !isPaymentId(before))
   ) {
-    return refusalAnswer("COFRE-57", { most: mostPayments });
+    return refusalAnswer("COFRE-57", { most: maxPayments });
   }
   const search = fieldOf(params, "search");
   return {

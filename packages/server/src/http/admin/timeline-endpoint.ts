@@ -27,12 +27,12 @@ export interface TimelineDeps {
   readonly recorder: Pick<Recorder, "of">;
 }
 
-const mostNotifications = 50;
+const maxNotifications = 50;
 /**
  * Deliveries of one notification: more than an account can have endpoints, because some may have
  * been removed.
  */
-const mostOfOne = 64;
+const maxPerNotification = 64;
 
 const answerSchema = new NamedSchema(
   "TimelineAnswer",
@@ -143,14 +143,10 @@ async function notificationsOf(
   readonly notifications: readonly OutboxRow[];
   readonly deliveries: readonly Delivery[];
 }> {
-  const notifications = await store.notificationsOfPayment(
-    merchantId,
-    paymentId,
-    mostNotifications,
-  );
+  const notifications = await store.notificationsOfPayment(merchantId, paymentId, maxNotifications);
   const deliveries = await Promise.all(
     notifications.map(({ number }) =>
-      store.deliveriesBetween(merchantId, number, number, mostOfOne),
+      store.deliveriesBetween(merchantId, number, number, maxPerNotification),
     ),
   );
   return { notifications, deliveries: deliveries.flat() };

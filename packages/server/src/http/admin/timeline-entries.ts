@@ -29,7 +29,7 @@ export interface Timeline {
 }
 
 /** Maximum number of requests, of calls and of attempts in one timeline: the newest are shown. */
-export const mostOfKind = 100;
+export const maxPerKind = 100;
 
 const longestCode = 128;
 
@@ -71,7 +71,7 @@ export function timelineOf(sources: TimelineSources): Timeline {
   ];
   const entries = placed.toSorted(inOrder);
   const leftOut = [requests, calls, attempts].reduce(
-    (sum, { length }) => sum + Math.max(0, length - mostOfKind),
+    (sum, { length }) => sum + Math.max(0, length - maxPerKind),
     0,
   );
   return { entries: entries.map(({ entry }) => entry), leftOut };
@@ -83,7 +83,7 @@ function inOrder(one: Placed, other: Placed): number {
 }
 
 function newest<Item>(items: readonly Item[]): readonly Item[] {
-  return items.slice(-mostOfKind);
+  return items.slice(-maxPerKind);
 }
 
 /**

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { MerchantId } from "../../kernel/ids.ts";
 import { keyedEndpoint } from "../../../test/keyed-endpoints.ts";
-import { type Fault, FaultBoard, mostFaults } from "./fault-board.ts";
+import { type Fault, FaultBoard, maxFaults } from "./fault-board.ts";
 
 const one = "0000000a" as MerchantId;
 const other = "0000000b" as MerchantId;
@@ -82,7 +82,7 @@ describe("a board of faults", () => {
 
   test("holds a hundred of an account, and those of ten thousand accounts", () => {
     const board = new FaultBoard();
-    for (let count = 0; count < mostFaults; count += 1)
+    for (let count = 0; count < maxFaults; count += 1)
       assert.ok(board.add(one, plain) !== undefined);
     assert.equal(board.add(one, plain), undefined);
     for (let count = 1; count < 10_000; count += 1)

@@ -23,9 +23,9 @@ export interface WaitingFault extends Fault {
   readonly injected: number;
 }
 
-export const mostTimes = 1_000;
-export const mostFaults = 100;
-const mostAccounts = 10_000;
+export const maxTimes = 1_000;
+export const maxFaults = 100;
+const maxAccounts = 10_000;
 
 interface Entry {
   made: number;
@@ -48,7 +48,7 @@ export class FaultBoard {
   /** Undefined: a limit is reached. */
   add(merchantId: MerchantId, fault: Omit<Fault, "id">): WaitingFault | undefined {
     const entry = this.#entries.get(merchantId) ?? this.#open(merchantId);
-    if (entry === undefined || entry.waiting.length >= mostFaults) return undefined;
+    if (entry === undefined || entry.waiting.length >= maxFaults) return undefined;
     entry.made += 1;
     const added = { ...fault, id: `f${entry.made}`, injected: 0 };
     entry.waiting = [...entry.waiting, added];
@@ -101,7 +101,7 @@ export class FaultBoard {
 
   /** Adds an account, if necessary in place of one without active faults. */
   #open(merchantId: MerchantId): Entry | undefined {
-    if (this.#entries.size >= mostAccounts) {
+    if (this.#entries.size >= maxAccounts) {
       const idle = [...this.#entries].find(([, { waiting }]) => waiting.length === 0);
       if (idle === undefined) return undefined;
       this.#entries.delete(idle[0]);

@@ -118,10 +118,10 @@ export function viewOf(params: TreeObject, characters: number): ParameterView {
 class View {
   characters = 0;
   leftOut = 0;
-  readonly #most: number;
+  readonly #max: number;
 
-  constructor(most: number) {
-    this.#most = most;
+  constructor(max: number) {
+    this.#max = max;
   }
 
   node(params: TreeObject): ParameterList {
@@ -146,7 +146,7 @@ class View {
   }
 
   #takes(characters: number): boolean {
-    if (this.characters + characters > this.#most) return false;
+    if (this.characters + characters > this.#max) return false;
     this.characters += characters;
     return true;
   }

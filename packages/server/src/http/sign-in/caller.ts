@@ -5,7 +5,7 @@ const sessionCookie = "cofre_session";
 const browserCookie = "cofre_browser";
 const securePrefix = "__Host-";
 /** Maximum number of users who share a browser. */
-const mostDeviceCookies = 4;
+const maxDeviceCookies = 4;
 const deviceCookieSeparator = "~";
 /** A device cookie value is valid for 90 days (device-cookie.ts). */
 const deviceCookieSeconds = 90 * 24 * 60 * 60;
@@ -60,7 +60,7 @@ export function callerOf(
     session,
     deviceCookies: valuesOf(browserCookie, cookies, isTls)
       .flatMap((value) => value.split(deviceCookieSeparator))
-      .slice(0, mostDeviceCookies),
+      .slice(0, maxDeviceCookies),
     csrf: headers.get("x-cofre-csrf"),
     account: headers.get("x-cofre-account"),
     isBackground: headers.has("x-cofre-background"),
@@ -125,7 +125,7 @@ export function browserCookieHeader(
   return cookie(
     caller,
     browserCookie,
-    [deviceCookie, ...others].slice(0, mostDeviceCookies).join(deviceCookieSeparator),
+    [deviceCookie, ...others].slice(0, maxDeviceCookies).join(deviceCookieSeparator),
     deviceCookieSeconds,
   );
 }

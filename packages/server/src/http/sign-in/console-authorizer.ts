@@ -46,7 +46,7 @@ export type RecordResult = (answer: WireResponse) => Promise<WireResponse>;
 /** Repeated views of the same data by the same user are recorded once in this time. */
 const viewMs = 10 * minute;
 /** The oldest entries are dropped first; the next view is then recorded again. */
-const mostRecentViews = 10_000;
+const maxRecentViews = 10_000;
 
 /** What the authorizer reads of an endpoint that takes a key. */
 export type AuthorizedEndpoint = Pick<KeyedEndpoint, "path" | "permission" | "ofServer">;
@@ -66,7 +66,7 @@ export class ConsoleAuthorizer {
   readonly #recentViews = new BoundedMap<
     string,
     { readonly at: Instant; readonly written: Promise<number> }
-  >(mostRecentViews);
+  >(maxRecentViews);
 
   constructor(parts: ConsoleAuthorizerParts) {
     this.#parts = parts;

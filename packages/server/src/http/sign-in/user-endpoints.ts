@@ -27,7 +27,7 @@ export interface UserDeps {
 /** Longer values are wrong in any case; rejecting them early costs no work. */
 const longestText = 1_024;
 const usualEntries = 50;
-const mostEntries = 200;
+const maxEntries = 200;
 
 /**
  * The console's calls about users (docs/wire/sandbox.md), if it has logins. POST only, so that no
@@ -205,7 +205,7 @@ async function audit(
       ...headers,
     );
   }
-  const limit = numberIn(params, "limit", mostEntries) ?? usualEntries;
+  const limit = numberIn(params, "limit", maxEntries) ?? usualEntries;
   const entries = await users.audit(numberIn(params, "before", Number.MAX_SAFE_INTEGER), limit);
   const last = entries.at(-1)?.number ?? 1;
   return answer(
@@ -282,11 +282,11 @@ function idIn(params: TreeObject): UserId {
   return id as UserId;
 }
 
-function numberIn(params: TreeObject, name: string, most: number): number | undefined {
+function numberIn(params: TreeObject, name: string, max: number): number | undefined {
   const text = textOf(params, name);
   if (text === undefined) return undefined;
   const number = /^\d{1,15}$/.test(text) ? Number(text) : 0;
-  if (number < 1 || number > most) throw invalid("Parameter", name);
+  if (number < 1 || number > max) throw invalid("Parameter", name);
   return number;
 }
 

@@ -51,7 +51,7 @@ const vacuumLockMs = 5_000;
 const pauseMs = 1_000;
 const longestPauseMs = 5_000;
 /** About five minutes in total. */
-const mostTries = 60;
+const maxAttempts = 60;
 
 /**
  * SQLSTATEs of a step in a transaction that met a lock of another session. The step has left no
@@ -228,7 +228,7 @@ async function runInTransaction(
       if (
         !(error instanceof StatementError) ||
         !isRepeated.has(error.refusal) ||
-        tries >= (options.tries ?? mostTries)
+        tries >= (options.tries ?? maxAttempts)
       )
         throw error;
     }

@@ -34,7 +34,7 @@ export interface UserSessions {
 }
 
 /** Maximum number of waiting changes; more are refused as `overloaded`. */
-const mostWaiting = 256;
+const maxWaiting = 256;
 
 /**
  * Users in the database. Owns the session that writes them, opened on first use and again after it
@@ -127,7 +127,7 @@ export class PostgresUsers implements UserStore {
     values: readonly Value[],
   ): Promise<readonly Row[]> {
     if (this.#sessions.isClosed()) throw new StoreError("closed");
-    if (this.#waiting >= mostWaiting) throw new StoreError("overloaded");
+    if (this.#waiting >= maxWaiting) throw new StoreError("overloaded");
     this.#waiting += 1;
     try {
       return await this.#send<Row>(await this.#connected(), name, text, values);

@@ -22,7 +22,7 @@ const yearAndCode = /^(20\d\d|\d\d)\d{3,4}$/;
 /** The longest track has 79 characters. */
 const longestTrack = 80;
 /** Maximum number of blanks between a number and its track data. */
-const mostBlanks = 3;
+const maxBlanks = 3;
 
 /**
  * Words for security codes in Portuguese, Spanish and English, with or without accents, also
@@ -118,7 +118,7 @@ function hideDatedCode(
 
 function hideTrack(folded: string, from: number, hide: (index: number) => void): void {
   let at = from;
-  while (at - from < mostBlanks && /\s/.test(folded.charAt(at))) at += 1;
+  while (at - from < maxBlanks && /\s/.test(folded.charAt(at))) at += 1;
   const separator = folded[at];
   const isFirst = separator === "^";
   if (!isFirst && separator !== "=" && !(separator === "d" && isDigit(folded, at + 1))) return;
