@@ -115,13 +115,17 @@ describe("a page that is not this server's", () => {
       "cofre.test",
     ];
     await using server = await startTestServer();
-    await using told = await startTestServer({
+    await using reported = await startTestServer({
       environment: { COFRE_OWN_NAMES: names.join(", ") },
     });
     for (const name of names) {
       assert.match(await ask(server, `Host: ${name}:8787`), /"status_code":"COFRE-150"/, name);
-      assert.match(await ask(told, `Host: ${name}:8787`), /"worlds":\[\]/, name);
-      assert.match(await ask(told, `Host: evil.${name}:8787`), /"status_code":"COFRE-150"/, name);
+      assert.match(await ask(reported, `Host: ${name}:8787`), /"worlds":\[\]/, name);
+      assert.match(
+        await ask(reported, `Host: evil.${name}:8787`),
+        /"status_code":"COFRE-150"/,
+        name,
+      );
     }
   });
 

@@ -25,10 +25,10 @@ interface Row {
   /** A public key, of an account or a world. */
   readonly publicKey: Sight;
   /** No key, or an invalid one. */
-  readonly nobody: Sight;
+  readonly anonymous: Sight;
 }
 
-const ownOnly: Row = { account: "own", world: "own", publicKey: "refused", nobody: "refused" };
+const ownOnly: Row = { account: "own", world: "own", publicKey: "refused", anonymous: "refused" };
 const rows: Readonly<Record<string, Row>> = {
   "/__cofre/explain": ownOnly,
   "/__cofre/timeline": ownOnly,
@@ -38,7 +38,7 @@ const rows: Readonly<Record<string, Row>> = {
   "/__cofre/tokens": ownOnly,
   "/__cofre/payment": ownOnly,
   "/__cofre/simulator": ownOnly,
-  "/__cofre/worlds": { account: "all", world: "all", publicKey: "all", nobody: "all" },
+  "/__cofre/worlds": { account: "all", world: "all", publicKey: "all", anonymous: "all" },
   "/__cofre/world": ownOnly,
   "/__cofre/clock": ownOnly,
   "/__cofre/faults": ownOnly,
@@ -51,11 +51,16 @@ const rows: Readonly<Record<string, Row>> = {
  * management.
  */
 const closedRows: Readonly<Record<string, Row>> = {
-  "/__cofre/worlds": { account: "all", world: "refused", publicKey: "refused", nobody: "refused" },
+  "/__cofre/worlds": {
+    account: "all",
+    world: "refused",
+    publicKey: "refused",
+    anonymous: "refused",
+  },
   ...Object.fromEntries(
     ["session", "enrolment", "password", "users", "audit"].map((name) => [
       `/__cofre/${name}`,
-      { account: "refused", world: "refused", publicKey: "refused", nobody: "refused" },
+      { account: "refused", world: "refused", publicKey: "refused", anonymous: "refused" },
     ]),
   ),
 };
@@ -161,8 +166,8 @@ function keysOf(owner: Owner): readonly (readonly [keyof Row, Record<string, str
     [owner.kind, { integration_key: owner.secret }],
     ["publicKey", { integration_key: owner.public }],
     ["publicKey", { public_integration_key: owner.public }],
-    ["nobody", {}],
-    ["nobody", { integration_key: "test_ik_nobody" }],
+    ["anonymous", {}],
+    ["anonymous", { integration_key: "test_ik_nobody" }],
   ];
 }
 

@@ -41,7 +41,7 @@ interface Owned {
 type IdKind = keyof Owned;
 
 /** As long as the owner's, with the same characters, and not in use. */
-const nobodys: Owned = {
+const missing: Owned = {
   hash: "6f".repeat(24),
   merchant_payment_code: "order-of-nobody",
   token: "token-that-nobody-has".padEnd(40, "x"),
@@ -49,7 +49,7 @@ const nobodys: Owned = {
   merchant_refund_code: "refund-of-nobody",
   idempotency_key: "request-of-nobody",
 };
-const kinds = Object.keys(nobodys) as IdKind[];
+const kinds = Object.keys(missing) as IdKind[];
 
 async function ask(
   server: TestServer,
@@ -297,7 +297,7 @@ test("unknown and foreign identifiers in one installation answer alike where not
       const foreign = await answers(row, kind, owned, strangers[0], three.server);
       assert.deepEqual(
         foreign,
-        await answers(row, kind, nobodys, strangers[0], three.server),
+        await answers(row, kind, missing, strangers[0], three.server),
         `${row.path}, ${kind}`,
       );
     }
@@ -319,6 +319,6 @@ test("control: the owner's own identifiers answer otherwise than unknown ones", 
     const row = documentedEndpoints().find(({ id }) => id === operation);
     assert.ok(row !== undefined);
     const own = await answers(row, kind, owned, owner, three.server);
-    assert.notDeepEqual(own, await answers(row, kind, nobodys, owner, three.server), kind);
+    assert.notDeepEqual(own, await answers(row, kind, missing, owner, three.server), kind);
   }
 });

@@ -98,17 +98,17 @@ describe("the proxy", () => {
   test("lets go whoever was refused and keeps its own side open", async (context) => {
     const { port } = await startProxy(context);
     const client = connect({ port, host: "127.0.0.1", allowHalfOpen: true });
-    let heard = "";
+    let received = "";
     client
       .on("error", () => undefined)
-      .on("data", (bytes: Buffer) => (heard += bytes.toString("latin1")));
+      .on("data", (bytes: Buffer) => (received += bytes.toString("latin1")));
     client.write("CONNECT elsewhere.example:443 HTTP/1.1\r\nHost: x\r\n\r\n");
     // The client sends data all the time, and never closes.
     await until("the proxy has ended the connection", () => {
       if (client.writable) client.write("x");
       return !client.writable;
     });
-    assert.match(heard, /^HTTP\/1\.1 403 /);
+    assert.match(received, /^HTTP\/1\.1 403 /);
   });
 
   test("says where somebody wanted to go, and no name, password, path or query", async (context) => {

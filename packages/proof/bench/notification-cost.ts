@@ -8,7 +8,7 @@ import { median, quantile } from "./statistics.ts";
 import { sendAll } from "./window.ts";
 
 /** The variants of notification whose cost per payment is compared. */
-const arms = ["untold", "outbox", "delivered", "hmac", "gathered", "gatheredHmac"] as const;
+const arms = ["unnotified", "outbox", "delivered", "hmac", "gathered", "gatheredHmac"] as const;
 type Arm = (typeof arms)[number];
 
 /** The endpoint settings of each variant that delivers. */
@@ -29,7 +29,7 @@ export interface NotificationCost {
   readonly rounds: number;
   readonly chargesPerWindow: number;
   readonly cpuMicros: Readonly<Record<Arm, number>>;
-  /** CPU of each round's windows / CPU of its `untold` window: median and quartiles. */
+  /** CPU of each round's windows / CPU of its `unnotified` window: median and quartiles. */
   readonly ratios: Readonly<Record<Arm, Spread>>;
   /**
    * The same for charges answered per second. Messages are sent while charges are answered, and
@@ -39,7 +39,7 @@ export interface NotificationCost {
   /** Charges answered per second in the median window. */
   readonly perSecond: Readonly<Record<Arm, number>>;
   /** Payments in the received messages: one per charge, more if a message came twice. */
-  readonly heard: number;
+  readonly received: number;
   /** Number of messages with these payments. */
   readonly messages: number;
 }
@@ -68,7 +68,7 @@ export async function notificationCost(
   const client = new Client(product.ports);
   const loads = new Loads(integrationKey, "hearsy", true);
   const spent: Record<Arm, Window[]> = {
-    untold: [],
+    unnotified: [],
     outbox: [],
     delivered: [],
     hmac: [],
@@ -82,7 +82,7 @@ export async function notificationCost(
       // The order alternates, so that what one variant leaves behind affects each of the others.
       for (const arm of round % 2 === 0 ? arms : arms.toReversed()) {
         await configure(product, arm, receiver.url);
-        const until = receiver.heard + (arm in endpoints ? chargesPerWindow : 0);
+        const until = receiver.received + (arm in endpoints ? chargesPerWindow : 0);
         await client.ensureOpen(outstanding);
         const [before, from] = [cpuOf(product), performance.now()];
         await sendAll(client, loads.directByToken(), chargesPerWindow, outstanding);
@@ -99,7 +99,7 @@ export async function notificationCost(
   }
   const ratiosOf = (arm: Arm, of: keyof Window): Spread => {
     const ratios = spent[arm].map(
-      (window, round) => window[of] / (spent.untold[round]?.[of] ?? Number.NaN),
+      (window, round) => window[of] / (spent.unnotified[round]?.[of] ?? Number.NaN),
     );
     return [median(ratios), quantile(ratios, 0.25), quantile(ratios, 0.75)];
   };
@@ -112,7 +112,7 @@ export async function notificationCost(
     ratios: mapArms((arm) => ratiosOf(arm, "cpuMicros")),
     rateRatios: mapArms((arm) => ratiosOf(arm, "perSecond")),
     perSecond: mapArms((arm) => median(spent[arm].map(({ perSecond }) => perSecond))),
-    heard: receiver.heard,
+    received: receiver.received,
     messages: receiver.messages,
   };
   return { cost, acknowledged: loads.acknowledged };
@@ -132,7 +132,7 @@ async function configure(
     endpoint === undefined ? [] : [{ id: "shop", url: receiver, ...endpoint }];
   const body = JSON.stringify({
     integration_key: integrationKey,
-    settings: { notifySynchronous: arm !== "untold", notificationEndpoints },
+    settings: { notifySynchronous: arm !== "unnotified", notificationEndpoints },
   });
   const answer = await fetch(`http://127.0.0.1:${String(port)}/__cofre/settings`, {
     method: "POST",

@@ -3,30 +3,30 @@ import { createServer, type Server } from "node:http";
 
 /** Answers every message with the same status and counts the messages. */
 export class Receiver {
-  heard = 0;
+  received = 0;
   messages = 0;
   readonly #server: Server;
 
-  private constructor(status: number, heardOf: (hash: string) => void) {
+  private constructor(status: number, receivedOf: (hash: string) => void) {
     this.#server = createServer((request, response) => {
       let body = "";
       request.setEncoding("latin1").on("data", (text: string) => (body += text));
       request.on("end", () => {
         this.messages += 1;
         const hashes = body.split("hash_codes=")[1]?.split(",") ?? [];
-        this.heard += hashes.length;
-        for (const hash of hashes) heardOf(hash);
+        this.received += hashes.length;
+        for (const hash of hashes) receivedOf(hash);
         response.writeHead(status).end();
       });
     });
   }
 
-  /** `heardOf` is called with each payment when its message has arrived. */
+  /** `receivedOf` is called with each payment when its message has arrived. */
   static async open(
     status = 200,
-    heardOf: (hash: string) => void = () => undefined,
+    receivedOf: (hash: string) => void = () => undefined,
   ): Promise<Receiver> {
-    const receiver = new Receiver(status, heardOf);
+    const receiver = new Receiver(status, receivedOf);
     await once(receiver.#server.listen(0, "127.0.0.1"), "listening");
     return receiver;
   }
@@ -39,10 +39,10 @@ export class Receiver {
 
   async reaches(count: number): Promise<void> {
     for (let looks = 0; looks < 6_000; looks += 1) {
-      if (this.heard >= count) return;
+      if (this.received >= count) return;
       await new Promise((resolve) => setTimeout(resolve, 10));
     }
-    throw new Error(`${String(count - this.heard)} notifications have not come within a minute`);
+    throw new Error(`${String(count - this.received)} notifications have not come within a minute`);
   }
 
   close(): void {

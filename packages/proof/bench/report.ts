@@ -137,7 +137,7 @@ export function printNotificationCost({
   const shown = (arm: keyof typeof ratios): string =>
     `CPU ${spread(ratios[arm])}, ${cpuMicros[arm].toFixed(0)} us; rate ${spread(rateRatios[arm])}, ${perSecond[arm].toFixed(0)}/s`;
   console.log(
-    `\nnotified     direct by token, without a notification: ${cpuMicros.untold.toFixed(0)} us of CPU, ${perSecond.untold.toFixed(0)}/s`,
+    `\nnotified     direct by token, without a notification: ${cpuMicros.unnotified.toFixed(0)} us of CPU, ${perSecond.unnotified.toFixed(0)}/s`,
   );
   console.log(`             with a row of the outbox, without a receiver: ${shown("outbox")}`);
   console.log(`             with a receiver on loopback: ${shown("delivered")}`);

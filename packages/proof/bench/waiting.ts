@@ -155,8 +155,10 @@ class Side {
       );
       server = await start();
     }
-    const times: Times = { answered: new Map(), heard: new Map() };
-    const receiver = await Receiver.open(200, (hash) => times.heard.set(hash, performance.now()));
+    const times: Times = { answered: new Map(), received: new Map() };
+    const receiver = await Receiver.open(200, (hash) =>
+      times.received.set(hash, performance.now()),
+    );
     const side = new Side(server, receiver, times);
     await side.#configure();
     return side;
@@ -204,7 +206,7 @@ class Side {
 
   /** Seconds until all charges are answered; resolves when all messages have arrived. */
   async #charge(count: number): Promise<number> {
-    const until = this.#receiver.heard + count;
+    const until = this.#receiver.received + count;
     await this.#client.ensureOpen(outstanding);
     const begin = performance.now();
     await sendAll(this.#client, this.#loads.directByToken(), count, outstanding);
@@ -214,19 +216,19 @@ class Side {
   }
 
   async #latenciesOfWindow(): Promise<readonly number[]> {
-    const { answered, heard } = this.#times;
+    const { answered, received } = this.#times;
     answered.clear();
-    heard.clear();
-    const until = this.#receiver.heard + (perSecond * latencyWindowMs) / 1_000;
+    received.clear();
+    const until = this.#receiver.received + (perSecond * latencyWindowMs) / 1_000;
     await this.#client.ensureOpen(outstanding);
     const load = this.#loads.directByToken((hash) => answered.set(hash, performance.now()));
     await openLoop(this.#client, load, perSecond, 0, latencyWindowMs);
     await this.#receiver.reaches(until);
     return Array.from(answered, ([hash, at]) => {
-      const heardAt = heard.get(hash);
-      if (heardAt === undefined)
+      const receivedAt = received.get(hash);
+      if (receivedAt === undefined)
         throw new Error("no message arrived for a charge that was answered");
-      return heardAt - at;
+      return receivedAt - at;
     });
   }
 
@@ -253,7 +255,7 @@ class Side {
 /** By payment: when its charge was answered, and when its message arrived. */
 interface Times {
   readonly answered: Map<string, number>;
-  readonly heard: Map<string, number>;
+  readonly received: Map<string, number>;
 }
 
 export function printWaiting(report: WaitingReport): void {

@@ -39,21 +39,21 @@ test("control: digits of the card are found in an answer, but for what a payment
     authcode: hidden,
   };
   assertNoDigits(JSON.stringify(drawn), "drawn");
-  for (const told of [
+  for (const response of [
     { ...fields, name: hidden },
     { ...fields, token: `${hidden}1`, hash: null },
     { card: { pin: fuzzPan } },
   ]) {
-    assert.throws(() => assertNoDigits(JSON.stringify(told), "told"), /no card digits/);
+    assert.throws(() => assertNoDigits(JSON.stringify(response), "told"), /no card digits/);
   }
 });
 
 test("kept framings: each connection is answered as it was, and then closed", async () => {
   await using server = await startTestServer();
   for (const { why, bytes, answers, orFewer } of keptFramings(integrationKey)) {
-    const { told, statuses } = await exchange(server.port, [bytes]);
+    const { response, statuses } = await exchange(server.port, [bytes]);
     assert.deepEqual(statuses, orFewer ? answers.slice(0, statuses.length) : answers, why);
-    assertNoDigits(told, why);
+    assertNoDigits(response, why);
   }
   await goesOn(server);
 });
@@ -61,10 +61,10 @@ test("kept framings: each connection is answered as it was, and then closed", as
 test("kept bodies: each is answered as it was", async () => {
   await using server = await startTestServer();
   for (const input of keptBodies(integrationKey)) {
-    const { told, statuses } = await exchange(server.port, [requestOf(input)]);
+    const { response, statuses } = await exchange(server.port, [requestOf(input)]);
     assert.deepEqual(statuses, ["200"], input.why);
-    assert.equal(answerOf(told), input.answer, input.why);
-    assertNoDigits(told, input.why);
+    assert.equal(answerOf(response), input.answer, input.why);
+    assertNoDigits(response, input.why);
   }
   await goesOn(server);
 });

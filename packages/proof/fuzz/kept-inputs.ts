@@ -86,7 +86,7 @@ function filled(text: string, integrationKey: string): string {
 }
 
 export interface Exchange {
-  readonly told: string;
+  readonly response: string;
   readonly statuses: readonly string[];
 }
 
@@ -100,19 +100,19 @@ const longestMs = 60_000;
 export function exchange(port: number, pieces: readonly Buffer[]): Promise<Exchange> {
   return new Promise((resolve, reject) => {
     const socket = connect({ host: "127.0.0.1", port, noDelay: true });
-    let told = "";
+    let response = "";
     socket.setTimeout(longestMs, () => {
       socket.destroy();
       reject(new Error("the connection hangs"));
     });
-    socket.on("data", (data) => (told += data.toString("latin1")));
+    socket.on("data", (data) => (response += data.toString("latin1")));
     // A reset is an end, too: the server need not read what it has refused.
     socket.on("error", () => undefined);
     socket.on("close", () =>
       resolve({
-        told,
+        response,
         statuses: Array.from(
-          told.matchAll(/(?:^|\})HTTP\/1\.1 (\d{3}) /g),
+          response.matchAll(/(?:^|\})HTTP\/1\.1 (\d{3}) /g),
           ([, status = ""]) => status,
         ),
       }),
@@ -132,8 +132,8 @@ const drawn = /"(?:hash|token)":"(?:[0-9a-f]{48}|[0-9a-f]{128})"|"pin":"\d{9}"|"
  * Asserts that no answer has six of the hidden digits of the corpus' card in a row, except in
  * what is drawn.
  */
-export function assertNoDigits(told: string, which: string): void {
-  const rest = told.replaceAll(drawn, "");
+export function assertNoDigits(response: string, which: string): void {
+  const rest = response.replaceAll(drawn, "");
   for (let at = 0; at + 6 <= secretDigits.length; at += 1) {
     assert.ok(
       !rest.includes(secretDigits.slice(at, at + 6)),
@@ -148,9 +148,9 @@ const wholeNumber = new KnownNumbers([fuzzPan]);
  * Asserts that the corpus' card number is not in a list of earlier requests, in any
  * encoding. Pieces of it may be: a few digits that a client sends in another field are shown.
  */
-export function assertNoNumber(told: string, which: string): void {
+export function assertNoNumber(response: string, which: string): void {
   assert.deepEqual(
-    wholeNumber.search(Buffer.from(told)),
+    wholeNumber.search(Buffer.from(response)),
     [],
     `no card number in an answer: ${which}`,
   );
@@ -167,8 +167,8 @@ export function requestOf({ path, body }: Pick<BodyInput, "path" | "body">): Buf
 }
 
 /** `status_code` of an answer, or its `status`. */
-export function answerOf(told: string): string {
-  const answer = JSON.parse(told.slice(told.indexOf("\r\n\r\n") + 4)) as {
+export function answerOf(response: string): string {
+  const answer = JSON.parse(response.slice(response.indexOf("\r\n\r\n") + 4)) as {
     readonly status?: string;
     readonly status_code?: string;
   };

@@ -623,17 +623,17 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
 
   test("notifications show with their attempts, and are sent again", async () => {
     const { hash } = await made();
-    const heardOf = (): number => receiver.heard.filter((body) => body.includes(hash)).length;
+    const receivedOf = (): number => receiver.received.filter((body) => body.includes(hash)).length;
     await inConsole(`#/payment/${hash}`, async (page) => {
       await part(page, "Notifications")
         .getByText(/delivered, 1 attempt/)
         .waitFor();
-      assert.equal(heardOf(), 1);
+      assert.equal(receivedOf(), 1);
       await page.getByRole("button", { name: "Resend" }).click();
       await page.getByRole("status").filter({ hasText: "1 resent." }).waitFor();
-      for (let look = 0; look < 3_000 && heardOf() < 2; look += 1)
+      for (let look = 0; look < 3_000 && receivedOf() < 2; look += 1)
         await new Promise((resolve) => void setTimeout(resolve, 20));
-      assert.equal(heardOf(), 2);
+      assert.equal(receivedOf(), 2);
       await part(page, "Notifications")
         .getByText(/delivered/)
         .waitFor();
@@ -1108,21 +1108,21 @@ async function shell(commands: string): Promise<string> {
 
 interface Receiver {
   readonly url: string;
-  readonly heard: string[];
+  readonly received: string[];
   /** While true, requests to /gone are answered with 410. */
   isGone: boolean;
   close(): void;
 }
 
 async function startReceiver(): Promise<Receiver> {
-  const heard: string[] = [];
+  const received: string[] = [];
   const server = createServer((request, response) => {
     let body = "";
     request.setEncoding("utf8").on("data", (text: string) => {
       body += text;
     });
     request.on("end", () => {
-      heard.push(body);
+      received.push(body);
       response.writeHead(request.url === "/gone" && receiver.isGone ? 410 : 200).end("OK");
     });
   });
@@ -1131,7 +1131,7 @@ async function startReceiver(): Promise<Receiver> {
   const { port } = server.address() as AddressInfo;
   const receiver: Receiver = {
     url: `http://127.0.0.1:${port}/`,
-    heard,
+    received,
     isGone: false,
     close() {
       server.close();

@@ -9,7 +9,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { FaultyRun, until } from "./support/faulty-run.ts";
 import { plantedCopy, serverRoot } from "../../server/test/support/planted-copy.ts";
 import { SmallDisk, whyNoSmallDisk } from "../../server/test/support/small-disk.ts";
-import type { Heard } from "../../server/test/support/wire-client.ts";
+import type { Received } from "../../server/test/support/wire-client.ts";
 
 const noDisk = whyNoSmallDisk() ?? false;
 const noStrace = spawnSync("strace", ["-V"]).status === 0 ? false : "strace is not installed";
@@ -20,14 +20,14 @@ const diskMebibytes = 48;
 const backMs = 10_000;
 
 /** Checks for a refusal in the interface's format: a JSON object with ERROR and a code. */
-function assertRefusal(heard: Heard): void {
-  assert.ok(heard !== undefined, "an answer comes");
-  const answer = JSON.parse(heard.body) as {
+function assertRefusal(received: Received): void {
+  assert.ok(received !== undefined, "an answer comes");
+  const answer = JSON.parse(received.body) as {
     readonly status?: string;
     readonly status_code?: string;
     readonly status_message?: string;
   };
-  assert.equal(answer.status, "ERROR", heard.body);
+  assert.equal(answer.status, "ERROR", received.body);
   assert.match(answer.status_code ?? "", /^\S+$/);
   assert.ok((answer.status_message ?? "").length > 0);
 }
@@ -50,9 +50,9 @@ test("the database's disk is full, three times", { skip: noDisk }, async (contex
           (JSON.parse(readiness.body) as { readonly status?: string }).status,
           "not_writing",
         );
-        const heard = await run.tokenize();
-        if (heard?.status === 200 && heard.body.includes('"SUCCESS"')) return false;
-        assertRefusal(heard);
+        const received = await run.tokenize();
+        if (received?.status === 200 && received.body.includes('"SUCCESS"')) return false;
+        assertRefusal(received);
         return true;
       });
       const acknowledged = run.promises.acknowledged;

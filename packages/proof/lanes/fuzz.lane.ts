@@ -40,9 +40,9 @@ test(`${bodiesToProduct} mutated requests to the whole product, after those that
   await using server = await startTestServer();
   const kept = keptBodies(integrationKey);
   for (const input of kept) {
-    const { told } = await exchange(server.port, [requestOf(input)]);
-    assert.equal(answerOf(told), input.answer, input.why);
-    assertNoDigits(told, input.why);
+    const { response } = await exchange(server.port, [requestOf(input)]);
+    assert.equal(answerOf(response), input.answer, input.why);
+    assertNoDigits(response, input.why);
   }
   // Short requests of the corpus are mutated too.
   const short = kept

@@ -18,17 +18,17 @@ const payments = Number(
 const paymentsToFind = 2_000;
 
 test(`${payments * callsOfPayment} concurrent calls on ${payments} payments have a legal order for each payment`, async (context) => {
-  const { calls, unheard, outcomes, slow, illegal } = await runHistories({
+  const { calls, unanswered, outcomes, slow, illegal } = await runHistories({
     root: serverRoot,
     seed,
     payments,
   });
   context.diagnostic([...outcomes].map(([outcome, times]) => `${outcome} ${times}`).join("; "));
   context.diagnostic(
-    `${unheard} of ${calls} calls were cut by their client; ${slow} histories took so long that recovery may have begun`,
+    `${unanswered} of ${calls} calls were cut by their client; ${slow} histories took so long that recovery may have begun`,
   );
   assert.deepEqual(illegal, []);
-  assert.ok(unheard > calls / 100, "control: connections were cut");
+  assert.ok(unanswered > calls / 100, "control: connections were cut");
   assert.ok(slow < payments / 10, "control: histories end before recovery begins");
   for (const outcome of [
     [
@@ -167,30 +167,34 @@ describe("controls: the search", () => {
     ask: Ask,
     began: number,
     ended: number,
-    told: string | undefined,
+    reported: string | undefined,
     key?: string,
-  ): Call => ({ ask, key, began, ended, told });
-  const direct = (began: number, ended: number, told: string | undefined, key?: string): Call =>
-    call({ kind: "direct", sale: false }, began, ended, told, key);
-  const capture = (began: number, ended: number, told: string | undefined, key?: string): Call =>
-    call({ kind: "capture" }, began, ended, told, key);
-  const cancel = (began: number, ended: number, told: string | undefined, key?: string): Call =>
-    call({ kind: "cancel" }, began, ended, told, key);
-  const charge = (began: number, ended: number, told: string | undefined, key?: string): Call =>
-    call({ kind: "direct", sale: true, token: "t0" }, began, ended, told, key);
-  const part = (began: number, ended: number, told: string | undefined, key?: string): Call =>
-    call({ kind: "capture", part: true }, began, ended, told, key);
-  const refundOrCancel = (began: number, ended: number, told: string): Call =>
-    call({ kind: "refund or cancel" }, began, ended, told);
-  const query = (began: number, ended: number, told: string): Call =>
-    call({ kind: "query" }, began, ended, told);
+  ): Call => ({ ask, key, began, ended, reported });
+  const direct = (began: number, ended: number, reported: string | undefined, key?: string): Call =>
+    call({ kind: "direct", sale: false }, began, ended, reported, key);
+  const capture = (
+    began: number,
+    ended: number,
+    reported: string | undefined,
+    key?: string,
+  ): Call => call({ kind: "capture" }, began, ended, reported, key);
+  const cancel = (began: number, ended: number, reported: string | undefined, key?: string): Call =>
+    call({ kind: "cancel" }, began, ended, reported, key);
+  const charge = (began: number, ended: number, reported: string | undefined, key?: string): Call =>
+    call({ kind: "direct", sale: true, token: "t0" }, began, ended, reported, key);
+  const part = (began: number, ended: number, reported: string | undefined, key?: string): Call =>
+    call({ kind: "capture", part: true }, began, ended, reported, key);
+  const refundOrCancel = (began: number, ended: number, reported: string): Call =>
+    call({ kind: "refund or cancel" }, began, ended, reported);
+  const query = (began: number, ended: number, reported: string): Call =>
+    call({ kind: "query" }, began, ended, reported);
   const refund = (
     refund: RefundName,
     began: number,
     ended: number,
-    told: string | undefined,
+    reported: string | undefined,
     key?: string,
-  ): Call => call({ kind: "refund", refund }, began, ended, told, key);
+  ): Call => call({ kind: "refund", refund }, began, ended, reported, key);
   const created = direct(0, 1, "open");
   const captured = [created, capture(2, 3, "captured")];
 

@@ -68,7 +68,10 @@ test(
         if (chance.happens(100)) await sleep(50);
       }
       assert.ok(
-        await until(patienceS, async () => new Set(group.heard.map(({ id }) => id)).size === paid),
+        await until(
+          patienceS,
+          async () => new Set(group.received.map(({ id }) => id)).size === paid,
+        ),
         "all are heard",
       );
       assert.ok(
@@ -82,11 +85,15 @@ test(
     // If the machine stalls for seconds a lease may expire, and then a message may arrive twice.
     let calm = false;
     for (let number = 0; number < 3 && !calm; number += 1) {
-      const heardBefore = group.heard.length;
+      const receivedBefore = group.received.length;
       const paidBefore = paid;
       calm = await round(number);
       if (calm)
-        assert.equal(group.heard.length - heardBefore, paid - paidBefore, "each is heard once");
+        assert.equal(
+          group.received.length - receivedBefore,
+          paid - paidBefore,
+          "each is heard once",
+        );
     }
     assert.ok(calm, "in one of three rounds no slot changed hands");
 
@@ -189,7 +196,7 @@ test(
     group.receiverMs = 1_000;
 
     const chance = new Chance(2);
-    let [codes, unheard, refunds] = [0, 0, 0];
+    let [codes, unanswered, refunds] = [0, 0, 0];
     const closing = new AbortController();
     const shop = async (): Promise<void> => {
       while (!closing.signal.aborted) {
@@ -200,7 +207,7 @@ test(
           ...directBody(code),
           integration_key: key,
         });
-        if (answer === undefined) unheard += 1;
+        if (answer === undefined) unanswered += 1;
         const payment = answer?.["payment"] as
           | { readonly status?: unknown; readonly hash?: unknown }
           | undefined;
@@ -269,30 +276,30 @@ test(
       "SELECT encode(merchant, 'hex') AS merchant, number::integer AS number, encode(payment, 'hex') AS payment FROM outbox",
     );
     const first = new Map(
-      group.heard
+      group.received
         .map(({ merchantId, number }, index) => [`${merchantId} ${number}`, index] as const)
         .toReversed(),
     );
-    const untold = rows.filter(({ merchant, number }) => !first.has(`${merchant} ${number}`));
-    assert.deepEqual(untold, [], "every notification has been heard");
-    assert.equal(new Set(group.heard.map(({ id }) => id)).size, rows.length, "and nothing else");
+    const undelivered = rows.filter(({ merchant, number }) => !first.has(`${merchant} ${number}`));
+    assert.deepEqual(undelivered, [], "every notification has been heard");
+    assert.equal(new Set(group.received.map(({ id }) => id)).size, rows.length, "and nothing else");
     const ofPayment = Map.groupBy(rows, ({ payment }) => payment);
-    for (const told of ofPayment.values()) {
-      const heardAt = told
+    for (const notified of ofPayment.values()) {
+      const receivedAt = notified
         .toSorted((one, other) => one.number - other.number)
         .map(({ merchant, number }) => first.get(`${merchant} ${number}`) ?? -1);
       assert.deepEqual(
-        heardAt,
-        heardAt.toSorted((one, other) => one - other),
+        receivedAt,
+        receivedAt.toSorted((one, other) => one - other),
         "a payment's notifications are heard in order",
       );
     }
     const compared = await compareBooks(group);
-    const repeats = group.heard.length - rows.length;
+    const repeats = group.received.length - rows.length;
     const figures = {
       ...atKill,
       codes,
-      unheard,
+      unanswered,
       refunds,
       notifications: rows.length,
       repeats,

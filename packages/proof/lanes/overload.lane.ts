@@ -95,16 +95,16 @@ async function overloadBySlowAcquirer(
   const run = await OverloadRun.start({ root, environment, connections: 280 });
   try {
     // The first requests run code that is not yet compiled.
-    await run.heard(run.load.closed(8, 500));
+    await run.received(run.load.closed(8, 500));
     await run.setAcquirer({ latencyMs });
-    const before = await run.heard(run.load.closed(places / 2, latencyMs * 2));
+    const before = await run.received(run.load.closed(places / 2, latencyMs * 2));
     const memory = run.memory;
     const begin = performance.now();
-    const under = await run.heard(run.load.open(capacity * times, ms));
+    const under = await run.received(run.load.open(capacity * times, ms));
     const tookMs = performance.now() - begin;
     const memoryUnder = run.memory;
     const backMs = await run.backWithin(longestBackMs);
-    const after = await run.heard(run.load.closed(places / 2, latencyMs));
+    const after = await run.received(run.load.closed(places / 2, latencyMs));
     const violations = [...(await run.judge(root === serverRoot ? 60_000 : 5_000))];
 
     tell(context, "before", before, latencyMs * 2);
@@ -182,9 +182,9 @@ test("an acquirer that says nothing: what piles up is bounded, the rest is refus
     connections: 280,
   });
   deadAcquirer = run;
-  await run.heard(run.load.closed(8, 500));
+  await run.received(run.load.closed(8, 500));
   await run.setAcquirer({ loseAnswer: 1_000 });
-  const under = await run.heard(run.load.open(300, loadMs));
+  const under = await run.received(run.load.open(300, loadMs));
   await run.setAcquirer({ loseAnswer: 0 });
   // The circuit stays open for 5 s, and twice as long after each further failure, up to a minute.
   const backMs = await run.backWithin(75_000);
@@ -193,7 +193,7 @@ test("an acquirer that says nothing: what piles up is bounded, the rest is refus
   settledAfterDeadAcquirer.catch(() => undefined);
 
   tell(context, "while it says nothing", under, loadMs);
-  const unknown = under.filter(({ told }) => told?.status === "PE").length;
+  const unknown = under.filter(({ reported }) => reported?.status === "PE").length;
   context.diagnostic(
     `${unknown} without an outcome; sales are captured again ${backMs} ms after it speaks`,
   );
@@ -227,12 +227,12 @@ test("a slow store: commits grow, excess is refused, nothing acknowledged is los
   });
   const run = await OverloadRun.start({ root, environment, connections: 280 });
   try {
-    await run.heard(run.load.closed(8, 500));
-    const capacityRun = await run.heard(run.load.closed(places, 1_500));
+    await run.received(run.load.closed(8, 500));
+    const capacityRun = await run.received(run.load.closed(places, 1_500));
     const atCapacity = latencies(capacityRun, "accepted");
     const perSecond = atCapacity.length / 1.5;
     const begin = performance.now();
-    const under = await run.heard(run.load.open(perSecond * 2, loadMs));
+    const under = await run.received(run.load.open(perSecond * 2, loadMs));
     const tookMs = performance.now() - begin;
     const backMs = await run.backWithin(longestBackMs);
     tell(context, `${places} shops`, capacityRun, 1_500);
@@ -253,14 +253,14 @@ test("a slow store: commits grow, excess is refused, nothing acknowledged is los
 test("crowds: shops that never wait, connections beyond the limit, slow clients, and one that sends ahead", async (context) => {
   const run = await OverloadRun.start({ root: serverRoot, environment, connections: 200 });
   try {
-    await run.heard(run.load.closed(16, 1_000));
+    await run.received(run.load.closed(16, 1_000));
     const memory = run.memory;
 
     let cpu = run.cpuMs;
-    const few = await run.heard(run.load.closed(16, 2_000));
+    const few = await run.received(run.load.closed(16, 2_000));
     const saleMs = (run.cpuMs - cpu) / latencies(few, "accepted").length;
     cpu = run.cpuMs;
-    const many = await run.heard(run.load.closed(200, loadMs));
+    const many = await run.received(run.load.closed(200, loadMs));
     const refusalMs =
       (run.cpuMs - cpu - latencies(many, "accepted").length * saleMs) / refusedIn(many);
     tell(context, "16 shops", few, 2_000);
@@ -296,7 +296,7 @@ test("crowds: shops that never wait, connections beyond the limit, slow clients,
       "they are connected",
       async () => slowBodies.connected + slowHeads.connected === 80,
     );
-    const besideSlow = await run.heard(run.load.closed(16, 1_000));
+    const besideSlow = await run.received(run.load.closed(16, 1_000));
     tell(context, "16 shops beside 80 slow clients", besideSlow, 1_000);
     assert.deepEqual(wrong("beside slow clients", besideSlow), []);
     assert.equal(refusedIn(besideSlow), 0, "slow clients take no places");
@@ -311,7 +311,7 @@ test("crowds: shops that never wait, connections beyond the limit, slow clients,
         everyMs: 0,
       });
       await until("those beyond the limit are gone", async () => crowd.open <= 300);
-      const besideCrowd = await run.heard(run.load.closed(16, 1_000));
+      const besideCrowd = await run.received(run.load.closed(16, 1_000));
       tell(context, "16 shops beside a crowd of connections", besideCrowd, 1_000);
       assert.deepEqual(
         wrong("beside a crowd", besideCrowd),
@@ -332,7 +332,7 @@ test("crowds: shops that never wait, connections beyond the limit, slow clients,
     ahead.write(
       requests.map((text) => `${head}Content-Length: ${text.length}\r\n\r\n${text}`).join(""),
     );
-    const besideAhead = await run.heard(run.load.closed(12, 1_000));
+    const besideAhead = await run.received(run.load.closed(12, 1_000));
     ahead.destroy();
     tell(context, "12 shops beside one that sends ahead", besideAhead, 1_000);
     assert.deepEqual(wrong("beside one that sends ahead", besideAhead), []);

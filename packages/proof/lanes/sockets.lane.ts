@@ -59,7 +59,7 @@ test("kept framings, whole, in halves and byte by byte", async (context) => {
     const single =
       bytes.length > 1_000 ? [] : [Array.from(bytes, (_, at) => bytes.subarray(at, at + 1))];
     for (const pieces of [[bytes], [bytes.subarray(0, half), bytes.subarray(half)], ...single]) {
-      const { told, statuses } = await exchange(server.port, pieces);
+      const { response, statuses } = await exchange(server.port, pieces);
       // When a request is sent in pieces, valid parts may be answered before the invalid one has
       // arrived.
       assert.deepEqual(
@@ -67,7 +67,7 @@ test("kept framings, whole, in halves and byte by byte", async (context) => {
         orFewer ? answers.slice(0, statuses.length) : answers,
         `${why}, in ${pieces.length}`,
       );
-      assertNoDigits(told, why);
+      assertNoDigits(response, why);
     }
   }
   await shopsAtWork(server, "after the kept framings", 1);
@@ -100,12 +100,12 @@ test(`${connections} connections with broken framing, alone and behind sound req
       const sent = own % 2 === 0 ? whole : mutate(whole, [whole, ...kept], dice);
       const cut = own % Math.max(sent.length, 1);
       const pieces = own % 5 === 0 ? [sent.subarray(0, cut), sent.subarray(cut)] : [sent];
-      const { told, statuses: answers } = await exchange(server.port, pieces);
+      const { response, statuses: answers } = await exchange(server.port, pieces);
       for (const status of answers) {
         statuses.set(status, (statuses.get(status) ?? 0) + 1);
         assert.ok(status < "500", `seed ${own}: ${status}`);
       }
-      assertNoDigits(told, `seed ${own}`);
+      assertNoDigits(response, `seed ${own}`);
     }
   };
   await Promise.all(Array.from({ length: 16 }, worker));
@@ -127,8 +127,8 @@ test("clients that end their own side, and such that never do", async () => {
       exchange(server.port, [Buffer.from(sale(`half-closed-${own}`))]),
     ),
   );
-  for (const { told, statuses } of whole)
-    assert.ok(statuses.join() === "200" && told.includes('"status":"SUCCESS"'), told);
+  for (const { response, statuses } of whole)
+    assert.ok(statuses.join() === "200" && response.includes('"status":"SUCCESS"'), response);
   // A part of the request, then the end of the stream: nothing is executed.
   const parts = await Promise.all(
     Array.from({ length: 100 }, (_, own) =>
@@ -201,13 +201,13 @@ test("slow clients are cut off, and cost others nothing", async (context) => {
     context.diagnostic(
       `${name}: cut off after ${(Math.min(...lasted) / 1_000).toFixed(1)} to ${(Math.max(...lasted) / 1_000).toFixed(1)} s`,
     );
-    for (const { told } of gone) {
+    for (const { response } of gone) {
       const statuses = Array.from(
-        told.matchAll(/HTTP\/1\.1 (\d{3}) /g),
+        response.matchAll(/HTTP\/1\.1 (\d{3}) /g),
         ([, status]) => status,
       ).join();
       assert.match(statuses, name === "seconds" ? /^200(,408)?$/ : /^(408)?$/, name);
-      assert.equal(told.includes('"COFRE-138"'), statuses.includes("408"), name);
+      assert.equal(response.includes('"COFRE-138"'), statuses.includes("408"), name);
     }
   }
   await shopsAtWork(server, "after slow clients", 1);

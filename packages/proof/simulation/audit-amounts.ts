@@ -43,30 +43,30 @@ const taxes: Readonly<Record<string, bigint>> = {
  * cent (interface 8).
  */
 export function checkAmounts(
-  told: PaymentView,
+  reported: PaymentView,
   { amount, currency, country, local }: Order,
   { taxPolicy, taxPaidBy }: TaxRules,
   is: Is,
 ): void {
   is(
-    told.currency === currency && told.country === country,
+    reported.currency === currency && reported.country === country,
     "I11: a payment keeps its currency and its country",
   );
   is(
-    told.amount === amount || (told.status === "CO" && told.amount < amount),
+    reported.amount === amount || (reported.status === "CO" && reported.amount < amount),
     "I11: a payment is told with its amount, or with what was captured",
   );
   const rate = rates[`${country} ${currency}`] ?? 0n;
   is(
-    told.rate === `${rate / 10_000n}.${String(rate % 10_000n).padStart(4, "0")}`,
-    `I11: the rate is the table's, and not ${told.rate}`,
+    reported.rate === `${rate / 10_000n}.${String(rate % 10_000n).padStart(4, "0")}`,
+    `I11: the rate is the table's, and not ${reported.rate}`,
   );
-  const gross = share(told.amount, rate);
+  const gross = share(reported.amount, rate);
   const tax = country === "br" && !local ? share(gross, taxes[taxPolicy] ?? 0n) : 0n;
-  is(told.tax === tax, `I11: the tax is ${tax}, and not ${told.tax}`);
+  is(reported.tax === tax, `I11: the tax is ${tax}, and not ${reported.tax}`);
   is(
-    told.total === (taxPaidBy === "customer" ? gross + told.tax : gross),
-    `I11: the total of ${gross} and ${told.tax} is not ${told.total}`,
+    reported.total === (taxPaidBy === "customer" ? gross + reported.tax : gross),
+    `I11: the total of ${gross} and ${reported.tax} is not ${reported.total}`,
   );
 }
 

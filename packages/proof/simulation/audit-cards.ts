@@ -82,7 +82,7 @@ export class CardAuditor {
    * A client that sent its request at `at` received at `now` that its card is stored with this
    * token, or whether the card is good.
    */
-  async told(merchantId: MerchantId, token: string, at: Instant, now: Instant): Promise<void> {
+  async reported(merchantId: MerchantId, token: string, at: Instant, now: Instant): Promise<void> {
     const digest = this.#digestOf(merchantId, token);
     const card = await this.#store.cardByToken(merchantId, digest);
     // The server's time is earlier if its clock was set back in between.

@@ -22,7 +22,7 @@ const attemptsInAll = 10;
 
 interface ReceivedMessage {
   readonly id: string;
-  heard: number;
+  count: number;
   acknowledged: boolean;
 }
 
@@ -120,7 +120,7 @@ export class DeliveryAuditor {
         this.#violation(`a message is not sent again when its delivery is written down: ${what}`);
       return;
     }
-    this.#received.set(key, { id, heard: 0, acknowledged: false });
+    this.#received.set(key, { id, count: 0, acknowledged: false });
     await this.#checkTurn(message, row);
   }
 
@@ -136,11 +136,11 @@ export class DeliveryAuditor {
   }
 
   onMessage({ url, number }: Message, acknowledged: boolean): void {
-    const told = this.#received.get(keyOf(url, number));
-    if (told === undefined) return;
-    told.heard += 1;
-    if (told.heard > 1) this.#mark("heard again");
-    if (acknowledged) told.acknowledged = true;
+    const entry = this.#received.get(keyOf(url, number));
+    if (entry === undefined) return;
+    entry.count += 1;
+    if (entry.count > 1) this.#mark("heard again");
+    if (acknowledged) entry.acknowledged = true;
   }
 
   /**

@@ -140,10 +140,10 @@ export function checkHistory(
       is(sumsToNothing(postings), "I7: every entry balances in every currency");
     }
   }
-  const told = outbox.map(({ kind, version }) => `${kind} of version ${version}`);
+  const reported = outbox.map(({ kind, version }) => `${kind} of version ${version}`);
   is(
-    told.join() === expected.join(),
-    `I9: merchants are told of ${expected.join()} and not of ${told.join()}`,
+    reported.join() === expected.join(),
+    `I9: merchants are told of ${expected.join()} and not of ${reported.join()}`,
   );
   const updates = outbox.filter(({ kind }) => kind === "update").length;
   const final = finalStates.includes(payment.state) ? 1 : 0;

@@ -145,7 +145,7 @@ export class Auditor {
   }
 
   /** A client received this answer. */
-  told(payment: PaymentView, refund?: RefundView): void {
+  reported(payment: PaymentView, refund?: RefundView): void {
     this.#promises.push({ payment, refund, version: this.#latest.get(payment.id)?.version ?? 0 });
     const of = refund === undefined ? "" : `, refund ${refund.status}`;
     this.note(
@@ -535,19 +535,19 @@ export class Auditor {
   }
 
   async #checkPromises(): Promise<void> {
-    for (const { payment: told, refund, version } of this.#promises) {
-      const now = await this.#store.paymentById(told.merchantId, told.id as PaymentId);
+    for (const { payment: reported, refund, version } of this.#promises) {
+      const now = await this.#store.paymentById(reported.merchantId, reported.id as PaymentId);
       if (now === undefined)
-        this.violation(`I2: a payment that a client was told of is kept: ${told.code}`);
-      else if (!stillTrue(told, now, version))
+        this.violation(`I2: a payment that a client was told of is kept: ${reported.code}`);
+      else if (!stillTrue(reported, now, version))
         this.violation(
-          `I2: a client was told ${told.status} of ${told.code}, and it is ${now.state}`,
+          `I2: a client was told ${reported.status} of ${reported.code}, and it is ${now.state}`,
         );
-      for (const each of refund === undefined ? told.refunds : [refund, ...told.refunds]) {
+      for (const each of refund === undefined ? reported.refunds : [refund, ...reported.refunds]) {
         const kept = now?.refunds.find(({ id }) => id === each.id);
         if (kept === undefined || !refundStillTrue(each, kept)) {
           this.violation(
-            `I2: a client was told ${each.status} of a refund of ${told.code}, and it is ${kept?.state}`,
+            `I2: a client was told ${each.status} of a refund of ${reported.code}, and it is ${kept?.state}`,
           );
         }
       }
@@ -605,19 +605,19 @@ function checkMandate({ order }: Payment, before: readonly Payment[], is: Is): v
   );
 }
 
-function stillTrue(told: PaymentView, now: Payment, version: number): boolean {
-  if (told.status === "CO") return now.state === "captured" && now.captured === told.amount;
-  if (told.status === "CA")
+function stillTrue(reported: PaymentView, now: Payment, version: number): boolean {
+  if (reported.status === "CO") return now.state === "captured" && now.captured === reported.amount;
+  if (reported.status === "CA")
     return now.state === "declined" || now.state === "voided" || now.state === "expired";
   // Only the merchant can undo an acknowledged approval.
-  if (told.preApproved) return now.state !== "declined" && now.authorized > 0n;
+  if (reported.preApproved) return now.state !== "declined" && now.authorized > 0n;
   return now.version >= version;
 }
 
-function refundStillTrue(told: RefundView, now: Refund): boolean {
-  if (now.amount !== told.amount || now.code !== told.code) return false;
-  if (told.status === "CO") return now.state === "confirmed";
-  return told.status !== "CA" || now.state === "cancelled";
+function refundStillTrue(reported: RefundView, now: Refund): boolean {
+  if (now.amount !== reported.amount || now.code !== reported.code) return false;
+  if (reported.status === "CO") return now.state === "confirmed";
+  return reported.status !== "CA" || now.state === "cancelled";
 }
 
 function isVerification({ reference }: Booked): boolean {

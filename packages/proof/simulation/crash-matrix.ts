@@ -211,7 +211,7 @@ export const scenarios: readonly Scenario[] = [
       time.jump(2 * hour);
       await time.sleep(20);
       if ((await verified) !== undefined)
-        await auditor.cards.told(shop.account.id, token, at, installation.time.now());
+        await auditor.cards.reported(shop.account.id, token, at, installation.time.now());
     },
   },
   {

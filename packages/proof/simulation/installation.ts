@@ -131,14 +131,14 @@ export class Installation {
 
   constructor(plan: Plan) {
     this.plan = plan;
-    const nobody: Process = {
+    const noProcess: Process = {
       index: 0,
       alive: false,
       pausedUntil: 0,
       onDeath: new Set(),
       parts: undefined,
     };
-    this.#processes = Array.from({ length: plan.servers }, () => nobody);
+    this.#processes = Array.from({ length: plan.servers }, () => noProcess);
     this.#chance = new Chance(plan.seed + 1);
     this.#keys = new Keys(plan);
     this.#random = new SeededRandom(`simulation ${plan.seed}`);

@@ -90,10 +90,10 @@ export function refundViewOf({ id, code, state, amount }: Refund): RefundView {
 }
 
 /** Reads a successful answer; throws for any other. */
-export function readAnswer(merchantId: MerchantId, told: unknown): AnswerView {
-  const payment = node(node(told)["payment"]);
+export function readAnswer(merchantId: MerchantId, reported: unknown): AnswerView {
+  const payment = node(node(reported)["payment"]);
   // The requested refund is beside the payment's refunds.
-  const beside = payment["refund"] ?? node(told)["refund"];
+  const beside = payment["refund"] ?? node(reported)["refund"];
   const chargeback = payment["chargeback"] === undefined ? undefined : node(payment["chargeback"]);
   const cof = payment["cof_info"] === undefined ? undefined : node(payment["cof_info"]);
   return {
@@ -124,8 +124,8 @@ export function readAnswer(merchantId: MerchantId, told: unknown): AnswerView {
   };
 }
 
-function readRefund(told: unknown): RefundView {
-  const refund = node(told);
+function readRefund(reported: unknown): RefundView {
+  const refund = node(reported);
   const code = refund["merchant_refund_code"];
   return {
     id: Number(text(refund["id"])),

@@ -36,10 +36,10 @@ export async function storeCard(
     wireRequest(chance, "/ws/token", fields, shop.key, { hasCard: true }),
   );
   if (answer === "lost") return;
-  const told: unknown = JSON.parse(answer.body);
-  const code = codeOf(told);
+  const reported: unknown = JSON.parse(answer.body);
+  const code = codeOf(reported);
   if (code !== undefined) installation.auditor.mark(`refused ${code}`);
-  else await hasToken(installation, shop, (told as { readonly token: string }).token, at);
+  else await hasToken(installation, shop, (reported as { readonly token: string }).token, at);
 }
 
 async function hasToken(
@@ -50,7 +50,7 @@ async function hasToken(
 ): Promise<void> {
   shop.tokens.push(token);
   tokens.push(token);
-  await auditor.cards.told(shop.account.id, token, at, time.now());
+  await auditor.cards.reported(shop.account.id, token, at, time.now());
 }
 
 /** The shop's page sends a security code for the newest stored card. */
@@ -89,20 +89,20 @@ export async function verify(
     wireRequest(chance, "/ws/verifycard", fields, shop.key, { hasCard: true }),
   );
   if (answer === "lost") return;
-  const told: unknown = JSON.parse(answer.body);
-  const code = codeOf(told);
+  const reported: unknown = JSON.parse(answer.body);
+  const code = codeOf(reported);
   if (code !== undefined) {
     auditor.mark(`refused ${code}`);
     if (token !== undefined && goodUntil !== undefined && code === "BP-DR-64")
       auditor.cards.refused(shop.account.id, token, goodUntil, time.now());
     return;
   }
-  auditor.mark(`verified ${verdictOf(told)}`);
-  if (token !== undefined) await auditor.cards.told(shop.account.id, token, at, time.now());
+  auditor.mark(`verified ${verdictOf(reported)}`);
+  if (token !== undefined) await auditor.cards.reported(shop.account.id, token, at, time.now());
 }
 
-function verdictOf(told: unknown): string {
-  const { card_verification: verification } = told as {
+function verdictOf(reported: unknown): string {
+  const { card_verification: verification } = reported as {
     readonly card_verification: { readonly transaction_status: { readonly code: string } };
   };
   return verification.transaction_status.code;
@@ -192,20 +192,23 @@ function order(
     auditor.asks(shop.account.id, code, at, { amount, currency, country, local });
     const goodUntil =
       token === undefined ? undefined : auditor.cards.goodUntil(shop.account.id, token);
-    const heard = await ask(installation, shop, chance, wished, fields, { hasCard: true, local });
-    if (heard.kind === "done") {
-      if (heard.answer.token !== undefined)
-        await hasToken(installation, shop, heard.answer.token, at);
+    const received = await ask(installation, shop, chance, wished, fields, {
+      hasCard: true,
+      local,
+    });
+    if (received.kind === "done") {
+      if (received.answer.token !== undefined)
+        await hasToken(installation, shop, received.answer.token, at);
       return true;
     }
-    if (heard.kind === "lost")
+    if (received.kind === "lost")
       return (await query(installation, shop, chance, { code })).kind === "done";
-    if (heard.code === "BP-DR-0" || heard.code === "BP-DR-119")
+    if (received.code === "BP-DR-0" || received.code === "BP-DR-119")
       return (await query(installation, shop, chance, { code })).kind === "done";
-    if (token !== undefined && goodUntil !== undefined && heard.code === "BP-DR-64")
+    if (token !== undefined && goodUntil !== undefined && received.code === "BP-DR-64")
       auditor.cards.refused(shop.account.id, token, goodUntil, time.now());
     if (
-      heard.code === "BP-DR-64" &&
+      received.code === "BP-DR-64" &&
       token !== undefined &&
       !auditor.cards.knows(shop.account.id, token)
     )

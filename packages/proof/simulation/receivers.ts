@@ -91,9 +91,9 @@ export class Receivers implements Sender {
     const message = messageOf(request);
     await this.#listener.sends(message);
     const fault = this.#faultAt(request.url);
-    const { outcome, afterMs, heard } =
+    const { outcome, afterMs, received } =
       fault === undefined ? this.#well() : this.#consequence(fault, request.url);
-    if (heard) this.#listener.onMessage(message, outcome === ok);
+    if (received) this.#listener.onMessage(message, outcome === ok);
     const late = afterMs > request.timeoutMs;
     await this.#time.sleep(late ? request.timeoutMs : afterMs);
     return late ? { kind: "failed", cause: "timeout" } : outcome;
@@ -106,7 +106,7 @@ export class Receivers implements Sender {
   }
 
   #well(): Consequence {
-    return { outcome: ok, afterMs: this.#chance.between(1, 60), heard: true };
+    return { outcome: ok, afterMs: this.#chance.between(1, 60), received: true };
   }
 
   #consequence(fault: Fault, url: string): Consequence {
@@ -122,13 +122,13 @@ export class Receivers implements Sender {
 interface Consequence {
   readonly outcome: SendOutcome;
   readonly afterMs: number;
-  readonly heard: boolean;
+  readonly received: boolean;
 }
 
 const unreachable: Consequence = {
   outcome: { kind: "failed", cause: "connection" },
   afterMs: 3,
-  heard: false,
+  received: false,
 };
 
 const consequences: Readonly<Record<Fault, (chance: Chance) => Consequence>> = {
@@ -137,15 +137,15 @@ const consequences: Readonly<Record<Fault, (chance: Chance) => Consequence>> = {
   moved: () => answers(302),
   unreachable: () => unreachable,
   // The receiver has it, but the sender does not know.
-  cut: () => ({ ...unreachable, heard: true }),
-  slow: (chance) => ({ outcome: ok, afterMs: chance.between(1_000, 19_000), heard: true }),
-  late: () => ({ outcome: ok, afterMs: hour, heard: true }),
+  cut: () => ({ ...unreachable, received: true }),
+  slow: (chance) => ({ outcome: ok, afterMs: chance.between(1_000, 19_000), received: true }),
+  late: () => ({ outcome: ok, afterMs: hour, received: true }),
   gone: (chance) => answers(chance.happens(300) ? 410 : 404),
   down: () => unreachable,
 };
 
 function answers(status: number, retryAfter?: string): Consequence {
-  return { outcome: { kind: "answered", status, retryAfter }, afterMs: 20, heard: true };
+  return { outcome: { kind: "answered", status, retryAfter }, afterMs: 20, received: true };
 }
 
 function messageOf({ url, headers, body }: SendRequest): Message {

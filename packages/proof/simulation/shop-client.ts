@@ -68,17 +68,17 @@ export async function ask(
   let bytes = request();
   const again = wished.key !== undefined ? 850 : wished.verb === "refund" ? 100 : 500;
   for (let sendings = 1; ; sendings += 1) {
-    const heard = await send(installation, shop, wished, bytes);
+    const received = await send(installation, shop, wished, bytes);
     const isOver =
-      heard.kind === "done" ||
-      (heard.kind === "refused" && !isOfTheMoment(heard.code) && !isOpen(heard.code));
+      received.kind === "done" ||
+      (received.kind === "refused" && !isOfTheMoment(received.code) && !isOpen(received.code));
     // A payment with an open outcome is not final either.
-    if (heard.kind === "done" && wished.key !== undefined && isOpenStill(heard.answer))
+    if (received.kind === "done" && wished.key !== undefined && isOpenStill(received.answer))
       asksLater(shop, wished, bytes);
-    if (isOver) return heard;
+    if (isOver) return received;
     if (sendings === 5 || !chance.happens(again)) {
       if (wished.key !== undefined) asksLater(shop, wished, bytes);
-      return heard;
+      return received;
     }
     installation.auditor.mark(wished.key === undefined ? "sent again" : "sent again under its key");
     await installation.time.sleep(chance.pick([0, 0, second, 12 * second, 60 * second]));
@@ -101,15 +101,15 @@ function isOpenStill({ payment }: AnswerView): boolean {
 export async function askForAnswers(installation: Installation, shop: Shop): Promise<number> {
   const asked = shop.unanswered.splice(0);
   for (const { wished, bytes } of asked) {
-    const heard = await send(installation, shop, wished, bytes);
+    const received = await send(installation, shop, wished, bytes);
     const isAnswered =
-      (heard.kind === "done" && !isOpenStill(heard.answer)) ||
-      (heard.kind === "refused" && !isOfTheMoment(heard.code) && !isOpen(heard.code));
+      (received.kind === "done" && !isOpenStill(received.answer)) ||
+      (received.kind === "refused" && !isOfTheMoment(received.code) && !isOpen(received.code));
     // Payments about which an acquirer gives false answers are left to manual review.
     if (isAnswered || installation.auditor.isPutBack || installation.plan.liesPerMille > 0)
       continue;
     installation.auditor.violation(
-      `a request under a key is answered when all is well: ${wished.verb} ${wished.key}, ${heard.kind === "refused" ? heard.code : heard.kind}`,
+      `a request under a key is answered when all is well: ${wished.verb} ${wished.key}, ${received.kind === "refused" ? received.code : received.kind}`,
     );
   }
   return asked.length;
@@ -125,13 +125,13 @@ async function send(
   const sending = requests.sends(wished);
   const answer = await installation.send(request);
   if (answer === "lost") return { kind: "lost" };
-  const told: unknown = JSON.parse(answer.body);
-  const code = codeOf(told);
+  const reported: unknown = JSON.parse(answer.body);
+  const code = codeOf(reported);
   if (code !== undefined) {
     await requests.onRefusal(sending, code);
     return { kind: "refused", code };
   }
-  const seen = readAnswer(shop.account.id, told);
+  const seen = readAnswer(shop.account.id, reported);
   await requests.onDone(sending, seen);
   installation.auditor.reads(seen.payment);
   note(installation, shop, seen.payment, seen.refund);
@@ -149,8 +149,8 @@ export async function query(
     "hash" in name ? { hash: name.hash } : { merchant_payment_code: name.code };
   const answer = await installation.send(wireRequest(chance, "/ws/query", fields, shop.key, {}));
   if (answer === "lost") return { kind: "lost" };
-  const told: unknown = JSON.parse(answer.body);
-  const code = codeOf(told);
+  const reported: unknown = JSON.parse(answer.body);
+  const code = codeOf(reported);
   if (code !== undefined) {
     installation.auditor.mark(`refused ${code}`);
     if (
@@ -162,15 +162,15 @@ export async function query(
       installation.auditor.violation(`a payment that a client was told of is found: ${name.hash}`);
     return { kind: "refused", code };
   }
-  const seen = readAnswer(shop.account.id, told);
+  const seen = readAnswer(shop.account.id, reported);
   installation.auditor.reads(seen.payment);
   note(installation, shop, seen.payment);
   return { kind: "done", answer: seen };
 }
 
 /** The code of an error; undefined for a success. */
-export function codeOf(told: unknown): string | undefined {
-  const { status, status_code: code } = told as {
+export function codeOf(reported: unknown): string | undefined {
+  const { status, status_code: code } = reported as {
     readonly status?: unknown;
     readonly status_code?: unknown;
   };

@@ -80,7 +80,7 @@ export function note(
   payment: PaymentView,
   refund?: RefundView,
 ): void {
-  installation.auditor.told(payment, refund);
+  installation.auditor.reported(payment, refund);
   if (!shop.payments.has(payment.id)) installation.hashes.push(payment.id);
   shop.payments.delete(payment.id);
   shop.payments.set(payment.id, payment);

@@ -196,13 +196,18 @@ export class UpstreamServer implements Pick<
     body.fill(0);
     if (kind === "authorize" && this.#network.isHit(this.#plan.certainNoPerMille))
       return this.#certainNo();
-    const told = await this.#network.exchange(kind, cause, leftMs, (refusal): CompleteAnswer => ({
-      kind: "complete",
-      answer: this.#answer(cause, path, fields, refusal),
-    }));
-    return told.kind === "complete" && this.#network.isHit(this.#plan.garbledPerMille)
-      ? this.#garbled(told)
-      : told;
+    const reported = await this.#network.exchange(
+      kind,
+      cause,
+      leftMs,
+      (refusal): CompleteAnswer => ({
+        kind: "complete",
+        answer: this.#answer(cause, path, fields, refusal),
+      }),
+    );
+    return reported.kind === "complete" && this.#network.isHit(this.#plan.garbledPerMille)
+      ? this.#garbled(reported)
+      : reported;
   }
 
   /** Nothing was done for certain: the server was unreachable, or the key is invalid. */

@@ -61,11 +61,11 @@ async function textOf(stream: NodeJS.ReadableStream): Promise<string> {
 }
 
 /** Runs the program with the reader of this output closed before anything is written. */
-async function runUnheard(output: "stdout" | "stderr", args: readonly string[]): Promise<Ended> {
+async function runUnread(output: "stdout" | "stderr", args: readonly string[]): Promise<Ended> {
   const child = spawn(process.execPath, [program, ...args], { env: environment });
   child[output].destroy();
-  const heard = output === "stdout" ? child.stderr : child.stdout;
-  const [text] = await Promise.all([textOf(heard), once(child, "exit")]);
+  const received = output === "stdout" ? child.stderr : child.stdout;
+  const [text] = await Promise.all([textOf(received), once(child, "exit")]);
   return {
     code: child.exitCode ?? -1,
     stdout: "",
@@ -181,12 +181,12 @@ describe("the program", () => {
   test("takes a reader who has gone for the end of what can be shown", async () => {
     for (const word of ["--version", "help", "config"]) {
       assert.deepEqual(
-        await runUnheard("stdout", [word]),
+        await runUnread("stdout", [word]),
         { code: 0, stdout: "", stderr: "" },
         word,
       );
     }
-    const misuse = await runUnheard("stderr", ["strat"]);
+    const misuse = await runUnread("stderr", ["strat"]);
     assert.deepEqual([misuse.code, misuse.stdout], [2, ""]);
   });
 

@@ -229,14 +229,14 @@ describe("startCofre of the package", () => {
 
   test("lists what receivers were told, and has them told again", async () => {
     await using cofre = await startCofre();
-    const heard: (() => void)[] = [];
+    const received: (() => void)[] = [];
     const receiver = createServer((request, response) => {
       request.resume();
       response.end();
-      heard.shift()?.();
+      received.shift()?.();
     });
     await once(receiver.listen(0, "127.0.0.1"), "listening");
-    const next = (): Promise<void> => new Promise((resolve) => void heard.push(resolve));
+    const next = (): Promise<void> => new Promise((resolve) => void received.push(resolve));
     try {
       const url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/`;
       await cofre.settings.set({ notificationEndpoints: [{ id: "shop", url }] });
@@ -248,8 +248,8 @@ describe("startCofre of the package", () => {
         (await cofre.notifications.list())[0]?.deliveries[0]?.state === "waiting";
       for (let look = 0; look < 1_000 && (await isUnderWay()); look += 1)
         await new Promise((resolve) => void setTimeout(resolve, 20));
-      const [told, ...more] = await cofre.notifications.list();
-      assert.deepEqual([told?.number, told?.hash, more.length], [1, hash, 0]);
+      const [reported, ...more] = await cofre.notifications.list();
+      assert.deepEqual([reported?.number, reported?.hash, more.length], [1, hash, 0]);
       assert.deepEqual(await cofre.notifications.list({ after: 1 }), []);
       const again = next();
       assert.equal(await cofre.notifications.resend({ hash }), 1);

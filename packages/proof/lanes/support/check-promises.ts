@@ -47,12 +47,12 @@ export async function brokenPromises(
 
 /** The books of a simulated acquirer that runs in its own process. */
 export async function booksOf(client: WireClient, acquirerAddress: string): Promise<AcquirerBooks> {
-  const heard = await client.send({
+  const received = await client.send({
     port: Number(new URL(acquirerAddress).port),
     method: "GET",
     path: "/books",
   });
-  return readBooks(decode(heard?.body ?? ""));
+  return readBooks(decode(received?.body ?? ""));
 }
 
 /** Runs a few at a time. */

@@ -18,7 +18,7 @@ export interface ConsoleGiven {
   /** Answers 410 while `isGone`. */
   readonly receiver: () => {
     readonly url: string;
-    readonly heard: readonly string[];
+    readonly received: readonly string[];
     isGone: boolean;
   };
   readonly made: (
@@ -194,8 +194,8 @@ export function viewTests({ server, receiver, made, inConsole }: ConsoleGiven): 
       await rowOf(later.hash)
         .filter({ hasText: /delivered, 1 attempt, 200/ })
         .waitFor();
-      const told = page.getByRole("table", { name: "Notifications, newest first" });
-      const [first = ""] = await told.locator("tbody tr").allTextContents();
+      const reported = page.getByRole("table", { name: "Notifications, newest first" });
+      const [first = ""] = await reported.locator("tbody tr").allTextContents();
       assert.ok(first.includes(`…${later.hash.slice(-8)}`), "the newest stands first");
       await page.getByLabel("Delivery state").focus();
       await page.getByLabel("Delivery state").selectOption("failed");
@@ -212,16 +212,16 @@ export function viewTests({ server, receiver, made, inConsole }: ConsoleGiven): 
         .getByRole("status")
         .filter({ hasText: "There are no failed deliveries." })
         .waitFor();
-      const heard = () => receiver().heard.filter((body) => body.includes(later.hash)).length;
-      assert.equal(heard(), 1);
+      const received = () => receiver().received.filter((body) => body.includes(later.hash)).length;
+      assert.equal(received(), 1);
       await page.getByLabel("Delivery state").selectOption("delivered");
       await rowOf(later.hash)
         .getByRole("button", { name: /^Resend number \d+$/ })
         .click();
       await page.getByRole("status").filter({ hasText: "1 resent." }).waitFor();
-      for (let look = 0; look < 1_000 && heard() < 2; look += 1)
+      for (let look = 0; look < 1_000 && received() < 2; look += 1)
         await new Promise((resolve) => void setTimeout(resolve, 20));
-      assert.equal(heard(), 2);
+      assert.equal(received(), 2);
       await row.getByRole("link").click();
       await heading(page, "Payment").waitFor();
       await page.getByText(own.code, { exact: true }).waitFor();
@@ -239,7 +239,7 @@ export function viewTests({ server, receiver, made, inConsole }: ConsoleGiven): 
     await inConsole("#/notifications", async (page) => {
       const row = (name: string) =>
         page.getByRole("table", { name: "Receivers" }).getByRole("row").filter({ hasText: name });
-      const heard = () => receiver().heard.filter((body) => body.includes(kept.hash)).length;
+      const received = () => receiver().received.filter((body) => body.includes(kept.hash)).length;
       const said = (text: string) => page.getByRole("status").filter({ hasText: text }).waitFor();
       await row("account-url").getByText("enabled", { exact: true }).waitFor();
       await row("shop")
@@ -248,16 +248,16 @@ export function viewTests({ server, receiver, made, inConsole }: ConsoleGiven): 
             /gone It answered 410 at \w{3} \d+, \d{4}, [\d:]+ [AP]M\. Its notifications are kept\./,
         })
         .waitFor();
-      const before = heard();
+      const before = received();
       receiver().isGone = false;
       await page.getByRole("button", { name: "Enable shop" }).focus();
       await page.keyboard.press("Enter");
       await said("shop is enabled. Its kept notifications are sent.");
       await row("shop").getByText("enabled", { exact: true }).waitFor();
       assert.equal(await focused(page), "Disable", "whoever pressed stays there");
-      for (let looks = 0; looks < 1_000 && heard() === before; looks += 1)
+      for (let looks = 0; looks < 1_000 && received() === before; looks += 1)
         await new Promise((resolve) => void setTimeout(resolve, 20));
-      assert.equal(heard(), before + 1);
+      assert.equal(received(), before + 1);
       await page.getByRole("button", { name: "Disable account-url" }).click();
       await row("account-url")
         .filter({

@@ -313,7 +313,7 @@ export class FailoverRun implements AsyncDisposable {
     const { counts } = this.address;
     return {
       "acknowledged writes": this.promises.acknowledged,
-      "answers that never came": this.load.unheard,
+      "answers that never came": this.load.unanswered,
       "payments of which nothing was done, it was said": this.promises.undone.length,
       ...Object.fromEntries(
         [...this.load.refusals].map(([code, count]): [string, number] => [

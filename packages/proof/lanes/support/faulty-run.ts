@@ -12,7 +12,7 @@ import { attemptsInFlight } from "../../../server/test/support/attempts-in-fligh
 import { KillJudge } from "./kill-judge.ts";
 import { KillLoad } from "./kill-load.ts";
 import { Promises } from "./kill-promises.ts";
-import { type Heard, WireClient } from "../../../server/test/support/wire-client.ts";
+import { type Received, WireClient } from "../../../server/test/support/wire-client.ts";
 
 export interface FaultyOptions {
   /** packages/server, or a copy of it. */
@@ -92,12 +92,12 @@ export class FaultyRun {
     return readFileSync(this.#server.stderrFile, "utf8");
   }
 
-  readiness(): Promise<Heard> {
+  readiness(): Promise<Received> {
     return this.#client.send({ port: this.#port ?? 0, method: "GET", path: "/readyz" });
   }
 
   /** Requests a token, which requires a write. */
-  tokenize(): Promise<Heard> {
+  tokenize(): Promise<Received> {
     const body = JSON.stringify({
       integration_key: integrationKey,
       country: "pe",
@@ -120,8 +120,8 @@ export class FaultyRun {
   /** Resolves with the milliseconds until a token was issued; rejects after the time limit. */
   async untilTokenized(): Promise<number> {
     return until("a token is given out", async () => {
-      const heard = await this.tokenize();
-      return heard?.status === 200 && heard.body.includes('"SUCCESS"');
+      const received = await this.tokenize();
+      return received?.status === 200 && received.body.includes('"SUCCESS"');
     });
   }
 

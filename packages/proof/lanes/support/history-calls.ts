@@ -49,7 +49,7 @@ export class HistoryClient implements Disposable {
    */
   async call(code: string, last: Call | undefined): Promise<Call> {
     const { chance } = this.#options;
-    const again = last !== undefined && last.told === undefined && chance.happens(700);
+    const again = last !== undefined && last.reported === undefined && chance.happens(700);
     const ask = again ? last.ask : this.#draw();
     const key = again ? last.key : this.#keyFor(ask);
     const cutMs = chance.happens(this.#options.cuts) ? chance.below(8) : undefined;
@@ -59,8 +59,8 @@ export class HistoryClient implements Disposable {
       key === undefined ? key : `${code}-${key}`,
       cutMs,
     );
-    const told = answer === "cut" ? undefined : toldBy(ask, answer);
-    return { ask, key, began, ended: performance.now(), told };
+    const reported = answer === "cut" ? undefined : reportedBy(ask, answer);
+    return { ask, key, began, ended: performance.now(), reported };
   }
 
   #draw(): Ask {
@@ -208,7 +208,7 @@ function tokenOf(code: string, name: string): string {
 }
 
 /** The result that an answer contains, in the terms of payment-model.ts. */
-function toldBy(ask: Ask, answer: Answer): string {
+function reportedBy(ask: Ask, answer: Answer): string {
   if (ask.kind === "token" && answer["status"] === "SUCCESS") return "stored";
   const payment = reportedPaymentOf(answer);
   if (payment === undefined) return String(answer["status_code"]);

@@ -18,7 +18,7 @@ export interface Call {
    * The answer in the terms of payment-model.ts; undefined when none was received: the call may
    * have taken effect at any time.
    */
-  readonly told: string | undefined;
+  readonly reported: string | undefined;
 }
 
 interface Step {
@@ -31,19 +31,19 @@ interface Step {
  * possible then.
  */
 function after(state: PaymentState, call: Call, index: number): readonly Step[] {
-  const { ask, key, told } = call;
-  const fits = (answer: string): boolean => told === undefined || told === answer;
+  const { ask, key, reported } = call;
+  const fits = (answer: string): boolean => reported === undefined || reported === answer;
   const kept = key === undefined ? undefined : state.kept[key];
   if (kept !== undefined && kept !== noLastWord)
     return fits(kept) ? [{ next: state, isOver: true }] : [];
   // While a capture or a cancellation is at the acquirer, an answer shows the payment as one that
   // allows no action.
-  const isBusy = told === "busy" && state.phase === "open";
+  const isBusy = reported === "busy" && state.phase === "open";
   return effectsOf(state, ask, index, key).flatMap((effect): readonly Step[] => {
-    if (effect.told === undefined) return [{ next: effect.next, isOver: false }];
-    if (!fits(effect.told) && !(isBusy && effect.next === state)) return [];
+    if (effect.reported === undefined) return [{ next: effect.next, isOver: false }];
+    if (!fits(effect.reported) && !(isBusy && effect.next === state)) return [];
     const { next } = effect;
-    const word = isBusy ? noLastWord : keptOf(effect.told);
+    const word = isBusy ? noLastWord : keptOf(effect.reported);
     return [
       {
         next: key === undefined ? next : { ...next, kept: { ...next.kept, [key]: word } },
@@ -61,14 +61,14 @@ function after(state: PaymentState, call: Call, index: number): readonly Step[] 
  * steps, because others can see it before the acquirer has answered.
  */
 export function hasLegalOrder(calls: readonly Call[]): boolean {
-  const ends = calls.map(({ told, ended }) => (told === undefined ? Infinity : ended));
+  const ends = calls.map(({ reported, ended }) => (reported === undefined ? Infinity : ended));
   const seen = new Set<string>();
   const search = (done: bigint, state: PaymentState): boolean => {
     const place = `${done} ${JSON.stringify(state)}`;
     if (seen.has(place)) return false;
     seen.add(place);
     const open = [...calls.keys()].filter((index) => (done & (1n << BigInt(index))) === 0n);
-    if (open.every((index) => calls[index]?.told === undefined)) return true;
+    if (open.every((index) => calls[index]?.reported === undefined)) return true;
     const firstEnd = Math.min(...open.map((index) => ends[index] ?? Infinity));
     const { phase } = state;
     const maker = typeof phase === "object" ? phase.authorizing : undefined;

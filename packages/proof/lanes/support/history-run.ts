@@ -19,7 +19,7 @@ export interface HistoryOptions {
 export interface HistoryReport {
   readonly calls: number;
   /** Calls whose connection was cut before the answer. */
-  readonly unheard: number;
+  readonly unanswered: number;
   /** Number of each answer: `refund done`. */
   readonly outcomes: ReadonlyMap<string, number>;
   /** Histories in which recovery may have begun; they are not judged. */
@@ -88,12 +88,12 @@ export async function runHistories({
         };
         await Promise.all(Array.from({ length: callersOfPayment }, caller));
         calls += history.length;
-        for (const { ask, told } of history) {
-          const outcome = `${ask.kind} ${told ?? "unheard"}`;
+        for (const { ask, reported } of history) {
+          const outcome = `${ask.kind} ${reported ?? "unheard"}`;
           outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
         }
         if (lastedMs(history) > recoveryMs) slow += 1;
-        else if (!hasLegalOrder(history)) illegal.push(`${code}\n${told(history)}`);
+        else if (!hasLegalOrder(history)) illegal.push(`${code}\n${reported(history)}`);
       }
     };
     await Promise.all(Array.from({ length: paymentsAtOnce }, work));
@@ -101,11 +101,11 @@ export async function runHistories({
     await server.end("SIGTERM");
     rmSync(scratch, { recursive: true, force: true });
   }
-  const unheard = [...outcomes].reduce(
+  const unanswered = [...outcomes].reduce(
     (sum, [outcome, times]) => (outcome.endsWith(" unheard") ? sum + times : sum),
     0,
   );
-  return { calls, unheard, outcomes, slow, illegal };
+  return { calls, unanswered, outcomes, slow, illegal };
 }
 
 /**
@@ -137,12 +137,12 @@ async function settle(port: number): Promise<void> {
 }
 
 /** A history as text, in the order in which its calls began. */
-function told(history: readonly Call[]): string {
+function reported(history: readonly Call[]): string {
   const [first] = history.map(({ began }) => began).toSorted((a, b) => a - b);
   const since = (at: number): string => (at - (first ?? 0)).toFixed(1);
   return history
     .toSorted((a, b) => a.began - b.began)
-    .map(({ ask, key, began, ended, told: answer }) => {
+    .map(({ ask, key, began, ended, reported: answer }) => {
       const name = key === undefined ? "" : ` under ${key}`;
       return `  ${since(began)} to ${since(ended)} ms: ${Object.values(ask).join(" ")}${name}: ${answer ?? "nobody heard"}`;
     })

@@ -87,12 +87,12 @@ export interface RecoveredRow {
  * Codes in `history.facts`: an authorization that was approved or is held, a capture or a void that
  * was refused. No authorization expires in the minutes of a run.
  */
-const toldWhenFound = /^(?:aa|ah|cd|vd|vi)\d+r$/;
+const reportedWhenFound = /^(?:aa|ah|cd|vd|vi)\d+r$/;
 
 function foundOut(rows: readonly RecoveredRow[]): ReadonlyMap<string, number> {
   const times = new Map<string, number>();
   for (const { payment, facts } of rows) {
-    if (facts.split(" ").some((word) => toldWhenFound.test(word)))
+    if (facts.split(" ").some((word) => reportedWhenFound.test(word)))
       times.set(payment, (times.get(payment) ?? 0) + 1);
   }
   return times;

@@ -90,7 +90,7 @@ export class KillJudge {
   }
 
   /** Checks that the answered state of a payment is stored, once nothing is in flight. */
-  checkTold({ hash, code, status }: ReportedPayment): void {
+  checkReported({ hash, code, status }: ReportedPayment): void {
     const state = this.#payments.get(hash)?.state;
     this.#is(state !== undefined, `an acknowledged payment is there: ${code}`);
     const isTrue =

@@ -41,7 +41,7 @@ export class KillLoad {
   #stopped = false;
   #clients: Promise<unknown> = Promise.resolve();
   /** Requests without an answer. */
-  unheard = 0;
+  unanswered = 0;
   /** Number of error answers by code. */
   readonly refusals = new Map<string, number>();
 
@@ -85,7 +85,7 @@ export class KillLoad {
       integration_key: this.#options.integrationKey,
       ...fields,
     });
-    if (answer === undefined) this.unheard += 1;
+    if (answer === undefined) this.unanswered += 1;
     const code = answer?.["status_code"];
     if (typeof code === "string") this.refusals.set(code, (this.refusals.get(code) ?? 0) + 1);
     if (code === nothingDone) await sleep(backOffMs);
@@ -155,13 +155,13 @@ export class KillLoad {
     const { promises } = this.#options;
     promises.sent(code);
     const answer = await this.#ask("/ws/direct", body);
-    if (answer?.["status_code"] === nothingDone) promises.toldNothingDone(code);
+    if (answer?.["status_code"] === nothingDone) promises.reportedNothingDone(code);
     if (answer === undefined || answer["status_code"] === notKnown) {
       this.#unanswered.push({ code, body });
       if (this.#unanswered.length > maxRemembered) this.#unanswered.shift();
       return;
     }
-    this.#heard(answer);
+    this.#received(answer);
   }
 
   /** Two requests with one code, the second with another amount and card: one of them wins. */
@@ -193,15 +193,15 @@ export class KillLoad {
 
   async #followUpBy(operation: string, code: string): Promise<void> {
     if (operation === "cancel") this.#options.promises.cancelled.add(code);
-    this.#heard(await this.#ask(`/ws/${operation}`, { merchant_payment_code: code }));
+    this.#received(await this.#ask(`/ws/${operation}`, { merchant_payment_code: code }));
   }
 
-  #heard(answer: Answer): void {
+  #received(answer: Answer): void {
     const payment = reportedPaymentOf(answer);
     if (payment === undefined) return;
     const { promises } = this.#options;
     promises.acknowledged += 1;
-    promises.told(payment);
+    promises.reported(payment);
     if (payment.captureAvailable && !promises.cancelled.has(payment.code))
       this.#authorized.push(payment.code);
     if (this.#authorized.length > maxRemembered) this.#authorized.shift();
@@ -216,7 +216,7 @@ export class KillLoad {
     const payment = reportedPaymentOf(
       await this.#ask("/ws/query", { merchant_payment_code: chance.pick(codes) }),
     );
-    if (payment !== undefined) promises.told(payment);
+    if (payment !== undefined) promises.reported(payment);
   }
 
   async #resolveUnanswered(): Promise<void> {
@@ -227,6 +227,6 @@ export class KillLoad {
     const payment = reportedPaymentOf(
       await this.#ask("/ws/query", { merchant_payment_code: lost.code }),
     );
-    if (payment !== undefined) promises.told(payment);
+    if (payment !== undefined) promises.reported(payment);
   }
 }

@@ -40,10 +40,10 @@ export class Promises {
   /** Answers that acknowledged a write. */
   acknowledged = 0;
 
-  told(payment: ReportedPayment): void {
-    const told = this.#payments.get(payment.code);
-    if (told === undefined) this.#payments.set(payment.code, [payment]);
-    else told.push(payment);
+  reported(payment: ReportedPayment): void {
+    const reported = this.#payments.get(payment.code);
+    if (reported === undefined) this.#payments.set(payment.code, [payment]);
+    else reported.push(payment);
   }
 
   sent(code: string): void {
@@ -52,7 +52,7 @@ export class Promises {
     else of.requests += 1;
   }
 
-  toldNothingDone(code: string): void {
+  reportedNothingDone(code: string): void {
     const of = this.#sent.get(code);
     if (of !== undefined) of.refused += 1;
   }
@@ -77,10 +77,10 @@ export class Promises {
 
   /** Earlier answers for this code that contradict `now`, as sentences. */
   broken(code: string, now: ReportedPayment | undefined): string[] {
-    const told = this.#payments.get(code) ?? [];
+    const reported = this.#payments.get(code) ?? [];
     if (now === undefined) return [`${code} was acknowledged and is not there`];
     const problems: string[] = [];
-    for (const before of told) {
+    for (const before of reported) {
       if (before.hash !== now.hash) problems.push(`${code} had two identifiers`);
       if (before.amount !== now.amount) problems.push(`${code} was told with another amount`);
       if ((before.status === "CO" || before.status === "CA") && now.status !== before.status) {

@@ -182,7 +182,7 @@ class KillRun {
       "attempts in flight at kills": this.#attemptsInFlight,
       "attempts that recovery was seen to settle": this.#recovered,
       "acknowledged writes": this.#promises.acknowledged,
-      "answers that never came": this.#load.unheard,
+      "answers that never came": this.#load.unanswered,
       payments: this.#payments,
       tokens: this.#promises.tokens.size,
       "ms until all was settled": this.#settledMs,

@@ -58,7 +58,7 @@ export interface ReceivedMessage {
 export class NodeGroup implements AsyncDisposable {
   readonly client = new WireClient(64);
   readonly nodes: RunningNode[] = [];
-  readonly heard: ReceivedMessage[] = [];
+  readonly received: ReceivedMessage[] = [];
   /** The receiver's response time. */
   receiverMs = 0;
   readonly url: string;
@@ -77,7 +77,7 @@ export class NodeGroup implements AsyncDisposable {
       const chunks: Buffer[] = [];
       request.on("data", (chunk: Buffer) => chunks.push(chunk));
       request.on("end", () => {
-        this.heard.push({
+        this.received.push({
           merchantId: (request.url ?? "").slice(1),
           id: String(request.headers["webhook-id"]),
           number: Number(request.headers["x-cofre-sequence"]),
@@ -191,12 +191,12 @@ export class NodeGroup implements AsyncDisposable {
   }
 
   async books(): Promise<AcquirerBooks> {
-    const heard = await this.client.send({
+    const received = await this.client.send({
       port: Number(new URL(this.#acquirer.address).port),
       method: "GET",
       path: "/books",
     });
-    return readBooks(decode(heard?.body ?? ""));
+    return readBooks(decode(received?.body ?? ""));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

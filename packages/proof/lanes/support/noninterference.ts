@@ -185,7 +185,7 @@ export async function runOnce(
       await testServer[Symbol.asyncDispose]();
     }
     artefacts.set("answers", run.answers.join("\n"));
-    artefacts.set("notifications", receiver.heardSince().join("\n"));
+    artefacts.set("notifications", receiver.receivedSince().join("\n"));
     artefacts.set("log", logOf(testServer));
     for (const [name, bytes] of filesOf(folder)) artefacts.set(name, bytes);
     for (const [name, values] of columnsOf(join(folder, "cofre.db"))) artefacts.set(name, values);
@@ -276,9 +276,9 @@ class Run {
   async #settled(): Promise<void> {
     const database = new DatabaseSync(this.#file, { readOnly: true });
     const count = database.prepare("SELECT count(*) AS count FROM delivery");
-    const told = (): number =>
+    const reported = (): number =>
       this.#testServer.events.filter(({ event }) => event === "notification_delivered").length;
-    for (let look = 0; look < 30_000 && told() < Number(count.get()?.["count"]); look += 1)
+    for (let look = 0; look < 30_000 && reported() < Number(count.get()?.["count"]); look += 1)
       await sleep(2);
     database.close();
   }
@@ -382,10 +382,10 @@ class Run {
     const response = await fetch(this.#testServer.url + path, { method: "POST", body, headers });
     const text = await response.text();
     // The date is the machine's.
-    const told = [...response.headers]
+    const reported = [...response.headers]
       .filter(([name]) => name !== "date")
       .map((header) => header.join(": "));
-    this.answers.push([response.status, ...told, text].join("\n"));
+    this.answers.push([response.status, ...reported, text].join("\n"));
     return text;
   }
 }
@@ -521,7 +521,7 @@ export class Receiver {
     const pieces: Buffer[] = [];
     request.on("data", (piece: Buffer) => pieces.push(piece));
     request.on("end", () => {
-      this.#heard.push(
+      this.#received.push(
         [
           ...Object.entries(request.headers).map(([name, value]) => `${name}: ${String(value)}`),
           Buffer.concat(pieces).toString(),
@@ -530,7 +530,7 @@ export class Receiver {
       response.end("OK");
     });
   });
-  #heard: string[] = [];
+  #received: string[] = [];
 
   readonly template = mkdtempSync(join(tmpdir(), "cofre-pairs-"));
 
@@ -547,10 +547,10 @@ export class Receiver {
     return `http://127.0.0.1:${address.port}/notify`;
   }
 
-  heardSince(): readonly string[] {
-    const heard = this.#heard;
-    this.#heard = [];
-    return heard;
+  receivedSince(): readonly string[] {
+    const received = this.#received;
+    this.#received = [];
+    return received;
   }
 
   close(): void {

@@ -9,7 +9,7 @@ export interface Asked {
   readonly ended: number;
   readonly end: "accepted" | "refused" | "wrong";
   /** The payment in the answer, if it was accepted. */
-  readonly told: ReportedPayment | undefined;
+  readonly reported: ReportedPayment | undefined;
   /** What was received instead, if it was neither accepted nor refused as the interface defines. */
   readonly instead: string;
 }
@@ -103,8 +103,8 @@ export class OverloadLoad implements Disposable {
         response.setEncoding("utf8").on("data", (piece: string) => (text += piece));
         response.on("error", () => resolve(undefined));
         response.on("close", () => {
-          const { statusCode: status = 0, headers: told, complete } = response;
-          resolve(complete ? { status, retryAfter: told["retry-after"], text } : undefined);
+          const { statusCode: status = 0, headers: reported, complete } = response;
+          resolve(complete ? { status, retryAfter: reported["retry-after"], text } : undefined);
         });
       });
       request.end(body);
@@ -136,22 +136,22 @@ export function saleBody(integrationKey: string, code: string): string {
   });
 }
 
-function endOf(answered: Answered | undefined): Pick<Asked, "end" | "told" | "instead"> {
-  if (answered === undefined) return { end: "wrong", told: undefined, instead: "no answer" };
+function endOf(answered: Answered | undefined): Pick<Asked, "end" | "reported" | "instead"> {
+  if (answered === undefined) return { end: "wrong", reported: undefined, instead: "no answer" };
   const { status, retryAfter, text } = answered;
   let answer: Readonly<Record<string, unknown>> = {};
   try {
     answer = JSON.parse(text) as typeof answer;
   } catch {
-    return { end: "wrong", told: undefined, instead: `${status} without JSON` };
+    return { end: "wrong", reported: undefined, instead: `${status} without JSON` };
   }
   if (status === 200 && answer["status"] === "SUCCESS")
-    return { end: "accepted", told: reportedPaymentOf(answer), instead: "" };
+    return { end: "accepted", reported: reportedPaymentOf(answer), instead: "" };
   const says = `${status} ${String(answer["status"])} ${String(answer["status_code"])}`;
   const isRefusal = says === "503 ERROR COFRE-12" && /^[1-9]\d*$/.test(retryAfter ?? "");
   return {
     end: isRefusal ? "refused" : "wrong",
-    told: undefined,
+    reported: undefined,
     instead: isRefusal ? "" : `${says}, Retry-After ${retryAfter}`,
   };
 }

@@ -80,7 +80,7 @@ export class OverloadRun {
   }
 
   /** Records the results for the judge. */
-  async heard(asked: Promise<readonly Asked[]>): Promise<readonly Asked[]> {
+  async received(asked: Promise<readonly Asked[]>): Promise<readonly Asked[]> {
     const all = await asked;
     this.#asked.push(...all);
     return all;
@@ -112,8 +112,8 @@ export class OverloadRun {
     const begin = performance.now();
     for (let inARow = 0; inARow < 3;) {
       if (performance.now() - begin > longestMs) return undefined;
-      const [sale] = await this.heard(this.load.sale().then((asked) => [asked]));
-      inARow = sale?.told?.status === "CO" ? inARow + 1 : 0;
+      const [sale] = await this.received(this.load.sale().then((asked) => [asked]));
+      inARow = sale?.reported?.status === "CO" ? inARow + 1 : 0;
       if (inARow === 0) await sleep(50);
     }
     return Math.round(performance.now() - begin);
@@ -156,9 +156,9 @@ export class OverloadRun {
       path: "/books",
     });
     judge.checkSettled(readBooks(decode(books?.body ?? "")));
-    for (const { code, end, told } of this.#asked) {
+    for (const { code, end, reported } of this.#asked) {
       if (end === "refused") judge.checkAbsent(code);
-      if (told !== undefined) judge.checkTold(told);
+      if (reported !== undefined) judge.checkReported(reported);
     }
     return judge.violations;
   }

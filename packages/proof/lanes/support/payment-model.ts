@@ -56,12 +56,12 @@ export const nothingYet: PaymentState = {
 };
 
 /**
- * A call that takes effect: the next state, and the caller's answer. `told` undefined: it is not
+ * A call that takes effect: the next state, and the caller's answer. `reported` undefined: it is not
  * finished.
  */
 export interface Effect {
   readonly next: PaymentState;
-  readonly told: string | undefined;
+  readonly reported: string | undefined;
 }
 
 /**
@@ -75,7 +75,7 @@ export function effectsOf(
   key: string | undefined,
 ): readonly Effect[] {
   const { phase } = state;
-  const is = (told: string): readonly Effect[] => [{ next: state, told }];
+  const is = (reported: string): readonly Effect[] => [{ next: state, reported }];
   const isAuthorizing = phase === "authorizing" || typeof phase === "object";
   switch (ask.kind) {
     case "direct":
@@ -93,8 +93,8 @@ export function effectsOf(
         key,
       );
       return [
-        { next, told: phaseWord(next) },
-        { next: { ...state, phase: "capturing" }, told: "COFRE-22" },
+        { next, reported: phaseWord(next) },
+        { next: { ...state, phase: "capturing" }, reported: "COFRE-22" },
       ];
     }
     case "cancel":
@@ -112,7 +112,7 @@ export function effectsOf(
       return phase === "absent" ? is("BP-REF-CAN-2") : refundEffects(state, ask.refund, key);
     case "token":
       if (state.tokens.includes(ask.token)) return is("BP-DR-65");
-      return [{ next: { ...state, tokens: [...state.tokens, ask.token] }, told: "stored" }];
+      return [{ next: { ...state, tokens: [...state.tokens, ask.token] }, reported: "stored" }];
     default: {
       const { refund: name } = ask;
       const refund = state.refunds[name];
@@ -120,7 +120,7 @@ export function effectsOf(
       if (refund === undefined) return is("BP-REF-9");
       if (refund.isCancelled) return is(isOwn(state, effect, key) ? "done" : "BP-REF-10");
       const refunds = { ...state.refunds, [name]: { ...refund, isCancelled: true } };
-      return [{ next: owned({ ...state, refunds }, effect, key), told: "done" }];
+      return [{ next: owned({ ...state, refunds }, effect, key), reported: "done" }];
     }
   }
 }
@@ -136,11 +136,11 @@ function directEffects(
   if (phase === "absent") {
     const begun: Effect = {
       next: owned({ ...state, phase: { authorizing: index } }, "direct", key),
-      told: undefined,
+      reported: undefined,
     };
     // The token is checked first: it may be stored after that check, and then the payment is made
     // without it.
-    return isTaken ? [{ next: state, told: "BP-DR-65" }, begun] : [begun];
+    return isTaken ? [{ next: state, reported: "BP-DR-65" }, begun] : [begun];
   }
   if (typeof phase === "object" && phase.authorizing === index) {
     const stores = token !== undefined && !isTaken;
@@ -153,27 +153,28 @@ function directEffects(
       ? owned({ ...done, tokens: [...tokens, token] }, "token", key ?? "nobody")
       : done;
     return [
-      { next, told: phaseWord(next) + (stores ? ", token" : "") },
-      { next: { ...state, phase: "authorizing" }, told: "authorizing" },
+      { next, reported: phaseWord(next) + (stores ? ", token" : "") },
+      { next: { ...state, phase: "authorizing" }, reported: "authorizing" },
     ];
   }
-  if (!isOwn(state, "direct", key)) return [{ next: state, told: "BP-DR-0" }];
+  if (!isOwn(state, "direct", key)) return [{ next: state, reported: "BP-DR-0" }];
   return [
     {
       next: state,
-      told: phaseWord(state) + (isOwn(state, "token", key) && token !== undefined ? ", token" : ""),
+      reported:
+        phaseWord(state) + (isOwn(state, "token", key) && token !== undefined ? ", token" : ""),
     },
   ];
 }
 
 function cancelEffects(state: PaymentState, key: string | undefined): readonly Effect[] {
-  const is = (told: string): readonly Effect[] => [{ next: state, told }];
+  const is = (reported: string): readonly Effect[] => [{ next: state, reported }];
   if (state.phase === "captured") return is("BP-CAN-3");
   if (state.phase === "cancelled") return is(isOwn(state, "void", key) ? "cancelled" : "BP-CAN-3");
   if (state.phase !== "open") return is("COFRE-20");
   return [
-    { next: owned({ ...state, phase: "cancelled" }, "void", key), told: "cancelled" },
-    { next: { ...state, phase: "voiding" }, told: "COFRE-22" },
+    { next: owned({ ...state, phase: "cancelled" }, "void", key), reported: "cancelled" },
+    { next: { ...state, phase: "voiding" }, reported: "COFRE-22" },
   ];
 }
 
@@ -182,7 +183,7 @@ function refundEffects(
   name: string,
   key: string | undefined,
 ): readonly Effect[] {
-  const is = (told: string): readonly Effect[] => [{ next: state, told }];
+  const is = (reported: string): readonly Effect[] => [{ next: state, reported }];
   const effect = `refund ${name}`;
   if (isOwn(state, effect, key)) return is("done");
   if (state.phase !== "captured") return is("BP-REF-7");
@@ -201,7 +202,7 @@ function refundEffects(
         effect,
         key,
       ),
-      told: "done",
+      reported: "done",
     },
   ];
 }
@@ -229,11 +230,11 @@ export function shownWith(
   word: string,
   refunds: Readonly<Record<string, Pick<RefundState, "isCancelled">>>,
 ): string {
-  const told = [...refundNames, refundOfAll].flatMap((name) => {
+  const reported = [...refundNames, refundOfAll].flatMap((name) => {
     const refund = refunds[name];
     return refund === undefined ? [] : [`${name} ${refund.isCancelled ? "cancelled" : "asked"}`];
   });
-  return [word, ...told].join(", ");
+  return [word, ...reported].join(", ");
 }
 
 function shown(state: PaymentState): string {
@@ -242,14 +243,14 @@ function shown(state: PaymentState): string {
 }
 
 /** What is stored under an Idempotency-Key: the answer, or that there is no final one yet. */
-export function keptOf(told: string): string {
-  return told === "COFRE-20" ||
-    told === "COFRE-22" ||
-    told === "authorizing" ||
-    told === "busy" ||
-    told.endsWith(", token")
+export function keptOf(reported: string): string {
+  return reported === "COFRE-20" ||
+    reported === "COFRE-22" ||
+    reported === "authorizing" ||
+    reported === "busy" ||
+    reported.endsWith(", token")
     ? noLastWord
-    : told;
+    : reported;
 }
 
 export const noLastWord = "no last word";

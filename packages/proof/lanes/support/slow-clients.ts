@@ -19,7 +19,7 @@ export class SlowClients implements Disposable {
   readonly #sockets = new Set<Socket>();
   readonly #whenAllGone: Promise<void>;
   /** The data that each closed client received, and how long it lasted, in milliseconds. */
-  readonly gone: { readonly told: string; readonly lastedMs: number }[] = [];
+  readonly gone: { readonly response: string; readonly lastedMs: number }[] = [];
   /** Number of clients that have a connection, or have not noticed its end. */
   connected = 0;
 
@@ -29,18 +29,18 @@ export class SlowClients implements Disposable {
     const begin = performance.now();
     for (let client = 0; client < count; client += 1) {
       const socket = connect({ host: "127.0.0.1", port, noDelay: true });
-      let told = "";
+      let response = "";
       this.#sockets.add(socket);
       socket.once("connect", () => {
         this.connected += 1;
         socket.write(first);
       });
-      socket.setEncoding("latin1").on("data", (text: string) => (told += text));
+      socket.setEncoding("latin1").on("data", (text: string) => (response += text));
       // A reset is one way of closing the connection.
       socket.on("error", () => undefined);
       socket.once("close", () => {
         this.#sockets.delete(socket);
-        this.gone.push({ told, lastedMs: performance.now() - begin });
+        this.gone.push({ response, lastedMs: performance.now() - begin });
         if (this.#sockets.size === 0) gone.resolve();
       });
     }

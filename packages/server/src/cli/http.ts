@@ -116,7 +116,7 @@ export async function openReceiver(
   };
 }
 
-/** undefined when there are more than `most` bytes. */
+/** undefined when there are more than `maxBytes` bytes. */
 async function contentOf(message: IncomingMessage, maxBytes: number): Promise<Buffer | undefined> {
   const pieces: Buffer[] = [];
   let length = 0;

@@ -595,9 +595,9 @@ describe("the answer to a void", () => {
   });
 
   test("no that recovery finds out is told of when the merchant asked, and of no other", () => {
-    const told = (kind: AttemptKind): unknown =>
+    const reported = (kind: AttemptKind): unknown =>
       decide(underWay("voiding", kind), refusal)?.notifications.length;
-    assert.deepEqual([told("void"), told("lapse"), told("reject")], [1, 0, 0]);
+    assert.deepEqual([reported("void"), reported("lapse"), reported("reject")], [1, 0, 0]);
     assert.deepEqual(decideVoidOutcome(voiding, 2, refusal, now, "merchant")?.notifications, []);
   });
 

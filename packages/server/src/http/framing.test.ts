@@ -20,7 +20,7 @@ const chunked = (body: string): string =>
 const offer =
   "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n";
 
-interface Heard {
+interface Received {
   readonly status: number;
   readonly head: string;
   readonly code: string | undefined;
@@ -28,8 +28,8 @@ interface Heard {
 }
 
 /** Every answer on a connection; each must be complete and JSON. */
-function answersIn(text: string): readonly Heard[] {
-  const heard: Heard[] = [];
+function answersIn(text: string): readonly Received[] {
+  const received: Received[] = [];
   for (let at = 0; at < text.length;) {
     const end = text.indexOf("\r\n\r\n", at);
     const head = text.slice(at, end);
@@ -37,7 +37,7 @@ function answersIn(text: string): readonly Heard[] {
     const body = JSON.parse(text.slice(end + 4, end + 4 + length)) as Readonly<
       Record<string, string>
     >;
-    heard.push({
+    received.push({
       status: Number(head.slice(9, 12)),
       head,
       code: body["status_code"],
@@ -45,10 +45,10 @@ function answersIn(text: string): readonly Heard[] {
     });
     at = end + 4 + length;
   }
-  return heard;
+  return received;
 }
 
-const ask = async (port: number, bytes: string): Promise<readonly Heard[]> =>
+const ask = async (port: number, bytes: string): Promise<readonly Received[]> =>
   answersIn(await sendRaw(port, Buffer.from(bytes, "latin1")));
 
 describe("what is no request", () => {
@@ -252,7 +252,7 @@ describe("what Node's parser gives up on", () => {
   async function connection(
     t: test.TestContext,
     sent = "G",
-  ): Promise<{ readonly socket: Socket; readonly heard: Promise<string> }> {
+  ): Promise<{ readonly socket: Socket; readonly received: Promise<string> }> {
     const server = createServer({ allowHalfOpen: true });
     t.after(() => server.close());
     await once(server.listen(0, "127.0.0.1"), "listening");
@@ -267,7 +267,7 @@ describe("what Node's parser gives up on", () => {
     client.on("error", () => undefined);
     let text = "";
     client.on("data", (chunk: Buffer) => (text += chunk.toString("latin1")));
-    return { socket, heard: once(client, "close").then(() => text) };
+    return { socket, received: once(client, "close").then(() => text) };
   }
 
   const failure = (code: string | undefined, rawPacket?: unknown): Error =>
@@ -298,12 +298,12 @@ describe("what Node's parser gives up on", () => {
   for (const [code, kind, rawPacket, encrypted] of rows) {
     const over = encrypted === undefined ? "" : encrypted ? ", by TLS" : ", without TLS";
     test(`is told once, and the connection ends: ${code ?? "no code"} is ${kind}${over}`, async (t) => {
-      const { socket, heard } = await connection(t);
+      const { socket, received } = await connection(t);
       if (encrypted !== undefined) Reflect.set(socket, "encrypted", encrypted);
       const reported: WireResponse[] = [];
       const unreadable = new UnreadableRequests((answer) => void reported.push(answer));
       for (let time = 0; time < 2; time += 1) unreadable.meet(failure(code, rawPacket), socket);
-      const text = await heard;
+      const text = await received;
       const [answer, ...others] = answersIn(text);
       const { status } = framingAnswer(kind);
       assert.deepEqual([answer?.code, answer?.status, others], [framingErrors[kind], status, []]);
@@ -319,37 +319,37 @@ describe("what Node's parser gives up on", () => {
   }
 
   test("of a connection on which nothing has come in time is told to nobody: an answer would be taken for that of its first request", async (t) => {
-    const { socket, heard } = await connection(t, "");
+    const { socket, received } = await connection(t, "");
     const unreadable = new UnreadableRequests(() => assert.fail("told"));
     unreadable.meet(failure("ERR_HTTP_REQUEST_TIMEOUT"), socket);
-    assert.deepEqual([socket.destroyed, await heard], [true, ""]);
+    assert.deepEqual([socket.destroyed, await received], [true, ""]);
   });
 
   test("of a connection that was reset is told to nobody", async (t) => {
-    const { socket, heard } = await connection(t);
+    const { socket, received } = await connection(t);
     const unreadable = new UnreadableRequests(() => assert.fail("told"));
     unreadable.meet(failure("ECONNRESET"), socket);
     assert.equal(socket.destroyed, true);
-    assert.equal(await heard, "");
+    assert.equal(await received, "");
   });
 
   test("of a connection that has said its last word is closed, once that is out", async (t) => {
-    const { socket, heard } = await connection(t);
+    const { socket, received } = await connection(t);
     const unreadable = new UnreadableRequests(() => assert.fail("told"));
     socket.end("last");
     await once(socket, "finish");
     unreadable.meet(failure("HPE_INVALID_METHOD"), socket);
     assert.equal(socket.destroyed, true);
-    assert.equal(await heard, "last");
+    assert.equal(await received, "last");
   });
 
   test("of a connection whose last word is not out yet is left to whoever said it", async (t) => {
-    const { socket, heard } = await connection(t);
+    const { socket, received } = await connection(t);
     const unreadable = new UnreadableRequests(() => assert.fail("told"));
     socket.end("last");
     unreadable.meet(failure("HPE_INVALID_METHOD"), socket);
     assert.equal(socket.destroyed, false);
-    assert.equal(await heard, "last");
+    assert.equal(await received, "last");
   });
 });
 
@@ -363,7 +363,7 @@ describe("an answer that is under way", () => {
     t: test.TestContext,
     headers: string,
     behind: string,
-  ): Promise<readonly Heard[]> {
+  ): Promise<readonly Received[]> {
     const { port, calls, openGate } = await startTrivialServer(t);
     const socket = connect(port, "127.0.0.1");
     let text = "";
@@ -508,7 +508,11 @@ describe("a POST without a length", () => {
   const nextRequest = `GET /ws/capture?${query} HTTP/1.1\r\n${host}\r\n`;
 
   /** Sends the first part, and the second after the first was answered or run. */
-  async function sendApart(port: number, first: string, second: string): Promise<readonly Heard[]> {
+  async function sendApart(
+    port: number,
+    first: string,
+    second: string,
+  ): Promise<readonly Received[]> {
     const socket = connect(port, "127.0.0.1");
     socket.on("error", () => undefined);
     let text = "";
@@ -627,7 +631,7 @@ describe("an offer of another protocol", () => {
     );
   });
 
-  async function waitFor(socket: Socket, count: number): Promise<readonly Heard[]> {
+  async function waitFor(socket: Socket, count: number): Promise<readonly Received[]> {
     let text = "";
     socket.on("data", (chunk: Buffer) => (text += chunk.toString("latin1")));
     await until(`${count} requests are answered`, () => text.split("HTTP/1.1 ").length > count);

@@ -779,9 +779,9 @@ describe("overload and the end", () => {
     });
     await send(port, "POST", "/ws/direct", body);
     openGate();
-    let told = "";
-    for await (const piece of socket) told += String(piece);
-    assert.match(told, /^HTTP\/1\.1 200 [^]*"SUCCESS"/);
+    let reported = "";
+    for await (const piece of socket) reported += String(piece);
+    assert.match(reported, /^HTTP\/1\.1 200 [^]*"SUCCESS"/);
   });
 
   test("unfinished bodies have a bound together, and what they held is given back", async (t) => {

@@ -185,7 +185,7 @@ describe("a server that listens with TLS too", () => {
       resolveKey: async () => ({ account, grants: "secret" }),
       faults: new Faults({ board, scheduler: systemScheduler, runner }),
     });
-    const heard = async (kind: "drop_after_commit" | "stall_in_body"): Promise<string> => {
+    const received = async (kind: "drop_after_commit" | "stall_in_body"): Promise<string> => {
       board.add(account.id, {
         kind,
         times: 1,
@@ -202,8 +202,8 @@ describe("a server that listens with TLS too", () => {
       await once(socket, "close");
       return text;
     };
-    assert.equal(await heard("drop_after_commit"), "");
-    assert.match(await heard("stall_in_body"), /^HTTP\/1\.1 200 OK\r\n[^]*\r\n\r\n\{"status":$/);
+    assert.equal(await received("drop_after_commit"), "");
+    assert.match(await received("stall_in_body"), /^HTTP\/1\.1 200 OK\r\n[^]*\r\n\r\n\{"status":$/);
   });
 
   for (const [name, request] of [

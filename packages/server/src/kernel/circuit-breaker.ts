@@ -31,7 +31,7 @@ export class CircuitBreaker {
     return this.#hasOpened ? "half_open" : "closed";
   }
 
-  /** How many calls may be in flight at `now`: `most` if the circuit is closed, one, or none. */
+  /** How many calls may be in flight at `now`: `max` if the circuit is closed, one, or none. */
   room(now: Instant, max: number): number {
     const state = this.stateAt(now);
     return state === "closed" ? max : state === "half_open" ? 1 : 0;

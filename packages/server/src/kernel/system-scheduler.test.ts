@@ -7,10 +7,10 @@ import { systemScheduler } from "./system-scheduler.ts";
 /** A scheduler that is loaded while timers are mocked, because it binds the timers at load. */
 async function amongMockedTimers(context: TestContext): Promise<typeof systemScheduler> {
   context.mock.timers.enable({ apis: ["setTimeout"] });
-  const anew = (await import(`./system-scheduler.ts?${encodeURIComponent(context.name)}`)) as {
+  const reloaded = (await import(`./system-scheduler.ts?${encodeURIComponent(context.name)}`)) as {
     systemScheduler: typeof systemScheduler;
   };
-  return anew.systemScheduler;
+  return reloaded.systemScheduler;
 }
 
 test("a sleep whose signal is aborted beforehand rejects with the reason and leaves no timer", async () => {

@@ -526,8 +526,8 @@ describe("a payment that is asked for again", () => {
       if (asked.source !== undefined) await world.keep();
       const { payment, token: made } = await world.pay({ ...asked, ...again });
       await meanwhile?.(world);
-      const told = await world.pay({ ...asked, ...again });
-      assert.deepEqual([told.payment.id, told.token], [payment.id, made], refusal);
+      const reported = await world.pay({ ...asked, ...again });
+      assert.deepEqual([reported.payment.id, reported.token], [payment.id, made], refusal);
       for (const request of [undefined, "b".repeat(64)]) {
         await assert.rejects(
           world.pay({ ...asked, request }),

@@ -131,7 +131,7 @@ async function open({
   const base = given.newAccount(given.merchantA);
   const account: Account = { ...base, settings: { ...base.settings, ...settings } };
   const alarms: string[] = [];
-  const told: Change[] = [];
+  const reported: Change[] = [];
   const runner = new Runner({
     clock: time,
     random,
@@ -142,7 +142,7 @@ async function open({
     acquirerTimeoutMs: 30_000,
     epoch: () => epoch,
     endpointsOf: () => [],
-    onNotificationsCommitted: (_, change) => void told.push(change),
+    onNotificationsCommitted: (_, change) => void reported.push(change),
     alarm: ({ what }) => void alarms.push(what),
   });
   const stored = async (): Promise<Payment> => {
@@ -662,11 +662,15 @@ describe("what the acquirer is asked after the authorization", () => {
 
   test("is nothing of a payment that is not there", async () => {
     const world = await open();
-    for (const nobody of [{ hash: given.paymentId(9) }, { hash: "no hash" }, { code: "no code" }]) {
+    for (const unknown of [
+      { hash: given.paymentId(9) },
+      { hash: "no hash" },
+      { code: "no code" },
+    ]) {
       const refused = { code: "payment_not_found" };
-      await assert.rejects(world.run(capture, { selector: nobody, amount: undefined }), refused);
-      await assert.rejects(world.run(cancel, nobody), refused);
-      const input = { selector: nobody, amount: undefined, description: "d", code: undefined };
+      await assert.rejects(world.run(capture, { selector: unknown, amount: undefined }), refused);
+      await assert.rejects(world.run(cancel, unknown), refused);
+      const input = { selector: unknown, amount: undefined, description: "d", code: undefined };
       await assert.rejects(world.run(refund, input), refused);
       await assert.rejects(world.run(refundOrCancel, input), refused);
     }
@@ -780,8 +784,8 @@ describe("a refund", () => {
       });
     }
     const world = await open({ payment: captured });
-    for (const nobody of [{ id: 5 }, { code: "nobody" }]) {
-      await assert.rejects(world.run(cancelRefund, nobody), { code: "refund_not_found" });
+    for (const unknown of [{ id: 5 }, { code: "nobody" }]) {
+      await assert.rejects(world.run(cancelRefund, unknown), { code: "refund_not_found" });
     }
   });
 

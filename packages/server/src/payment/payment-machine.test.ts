@@ -111,11 +111,11 @@ function tell<State extends string, Fact extends string>(
   },
   every: { readonly states: readonly State[]; readonly facts: readonly Fact[] },
 ): void {
-  const told = new Set<string>();
+  const reported = new Set<string>();
   for (const [name, steps] of Object.entries(lives)) {
     let from = machine.initial;
     for (const [fact, to] of steps) {
-      told.add(`${from} ${fact}`);
+      reported.add(`${from} ${fact}`);
       from = to;
     }
     test(name, () => {
@@ -132,7 +132,7 @@ function tell<State extends string, Fact extends string>(
       for (const fact of every.facts) {
         assert.equal(
           machine.next(state, fact) !== undefined,
-          told.has(`${state} ${fact}`),
+          reported.has(`${state} ${fact}`),
           `${state}, ${fact}`,
         );
       }

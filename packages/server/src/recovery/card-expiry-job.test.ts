@@ -144,13 +144,13 @@ describe("the job that forgets cards", () => {
   test("forgets security codes that are over their time each minute, also where another process forgets the cards", async (context) => {
     const time = new StillTime();
     const cvvCache = new CvvCache(new SystemRandom());
-    const nobody: SlotAssignment = { ...allSlots, leases: () => new Map() };
+    const noSlots: SlotAssignment = { ...allSlots, leases: () => new Map() };
     const job = new CardExpiryJob({
       store: createMemoryStore(),
       cvvCache,
       scheduler: time,
       clock: time,
-      slotAssignment: nobody,
+      slotAssignment: noSlots,
       report: () => undefined,
     });
     job.start();

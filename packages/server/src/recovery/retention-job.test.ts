@@ -106,11 +106,11 @@ describe("the job that deletes old records", () => {
     for (const [index, state] of states.entries()) {
       const payment = given.newPayment(index + 1);
       await store.commit(given.paymentChange(payment));
-      const told = {
+      const reported = {
         notifications: [{ kind: "update", paymentId: payment.id }],
         endpoints: [shop],
       } as const;
-      await store.commit(given.paymentChange({ ...payment, version: 2 }, told));
+      await store.commit(given.paymentChange({ ...payment, version: 2 }, reported));
       const [delivery] = await store.deliveriesBetween(merchantA, index + 1, index + 1, 1);
       assert.ok(delivery !== undefined);
       const next = { ...delivery, version: 2, state, dueAt: index === 2 ? laterBy(old, 1) : old };

@@ -4,7 +4,7 @@ import { ConcurrencyLimit } from "../kernel/concurrency-limit.ts";
 const aborted: SendOutcome = { kind: "failed", cause: "aborted" };
 
 /**
- * The sender of all worlds' notifications: at most `most` at once, so that hanging receivers, of
+ * The sender of all worlds' notifications: at most `max` at once, so that hanging receivers, of
  * any number of worlds, leave the process connections for other work. First come, first served;
  * waiting does not count towards a message's timeout.
  */

@@ -3,7 +3,7 @@ import type { Clock } from "../kernel/clock.ts";
 import { type Instant, laterBy, minute, second } from "../kernel/instant.ts";
 import { networkOf } from "../kernel/network-address.ts";
 
-/** A token bucket: `most` attempts at once, and one more every `everyMs`. */
+/** A token bucket: `max` attempts at once, and one more every `everyMs`. */
 interface Bucket {
   readonly max: number;
   readonly everyMs: number;

@@ -551,11 +551,11 @@ describe("tries that are wrong", () => {
     );
     await wrong(office, bob, network(1), [bob.deviceCookie]);
     assert.equal((await actsOf(office)).at(-1), "anonymous sign_in refused invited");
-    const anew = await office.join(invitation.reveal(), "another horse battery staple");
+    const rejoined = await office.join(invitation.reveal(), "another horse battery staple");
     await wrong(office, bob, network(1), [bob.deviceCookie]);
     assert.equal((await actsOf(office)).at(-1), "anonymous sign_in refused wrong_password");
     await office.users.disable(office.admin.signedIn, bob.signedIn.user.id, origin);
-    await wrong(office, bob, network(1), [anew.deviceCookie]);
+    await wrong(office, bob, network(1), [rejoined.deviceCookie]);
     assert.equal((await actsOf(office)).at(-1), "anonymous sign_in refused disabled");
   });
 

@@ -59,7 +59,7 @@ function deliveryChange(over: Partial<Delivery> = {}, replaces?: number): Change
   return change({ deliveries: [deliveryOf(over, replaces)] });
 }
 
-function told(...endpoints: readonly string[]): Change {
+function notified(...endpoints: readonly string[]): Change {
   return given.paymentChange(given.newPayment(1), { endpoints: endpoints as EndpointId[] });
 }
 
@@ -240,16 +240,19 @@ const rows: readonly Row[] = [
   [
     "an endpoint's name is of letters, digits and dashes",
     ["", "1", "-a", "A", "a_b", "a b", "a\n", `a${"b".repeat(64)}`].flatMap((name) => [
-      told(name),
+      notified(name),
       deliveryChange({ endpoint: name as EndpointId }),
     ]),
-    [told("a", "b-1", `a${"b".repeat(63)}`)],
+    [notified("a", "b-1", `a${"b".repeat(63)}`)],
   ],
-  ["an endpoint is listed once", [told("a", "b", "a")], [told()]],
+  ["an endpoint is listed once", [notified("a", "b", "a")], [notified()]],
   [
     "what is gathered for an endpoint is for it",
-    [{ ...told("hook"), batchFor: [hook, "other" as EndpointId] }, change({ batchFor: [hook] })],
-    [{ ...told("other", "hook"), batchFor: [hook] }],
+    [
+      { ...notified("hook"), batchFor: [hook, "other" as EndpointId] },
+      change({ batchFor: [hook] }),
+    ],
+    [{ ...notified("other", "hook"), batchFor: [hook] }],
   ],
   [
     "notifications are counted from 1",

@@ -57,15 +57,15 @@ async function refusal(opening: Promise<unknown>, path: string, content: Buffer)
     assert.ok(error instanceof KeyringError, String(error));
     assert.ok(error.message.includes(path), error.message);
     assert.equal(error.cause, undefined);
-    const told = error.message.replaceAll(path, "");
+    const reported = error.message.replaceAll(path, "");
     // Eight bytes at a time: four hex digits of a key can occur in a message by chance, such as
     // "0600" and the "adde" of "added".
     for (const encoding of ["hex", "base64", "latin1"] as const) {
       const key = content.subarray(-64);
       for (let at = 0; at + 8 <= key.length; at += 1)
-        assert.ok(!told.includes(key.toString(encoding, at, at + 8)), told);
+        assert.ok(!reported.includes(key.toString(encoding, at, at + 8)), reported);
     }
-    return told;
+    return reported;
   }
   return assert.fail("it was opened");
 }

@@ -32,7 +32,7 @@ function endpoint(key: "secret" | "public", family: "json" | "parameters" = "jso
 }
 
 /** The key that was looked up, and the account's id or the code and message of the refusal. */
-async function told(
+async function reported(
   params: TreeObject,
   of = endpoint("secret"),
 ): Promise<readonly (string | undefined)[]> {
@@ -56,12 +56,12 @@ async function told(
 describe("the key of a request", () => {
   test("is missing, in the words of its kind of operation", async () => {
     for (const key of ["secret", "public"] as const) {
-      assert.deepEqual(await told({}, endpoint(key)), [
+      assert.deepEqual(await reported({}, endpoint(key)), [
         undefined,
         "BP-SA-1",
         "Field integration_key is required",
       ]);
-      assert.deepEqual(await told({}, endpoint(key, "parameters")), [
+      assert.deepEqual(await reported({}, endpoint(key, "parameters")), [
         undefined,
         "BP-SA-1",
         "Parameter integration_key not informed",
@@ -70,48 +70,47 @@ describe("the key of a request", () => {
   });
 
   test("is wrong, in the words of its kind of operation: unknown, too long, or no text", async () => {
-    assert.deepEqual(await told({ integration_key: "unknown" }), [
+    assert.deepEqual(await reported({ integration_key: "unknown" }), [
       "unknown",
       "DA-1",
       "Invalid integration key",
     ]);
-    assert.deepEqual(await told({ integration_key: "unknown" }, endpoint("secret", "parameters")), [
-      "unknown",
-      "BP-SA-2",
-      "Invalid integration key",
-    ]);
+    assert.deepEqual(
+      await reported({ integration_key: "unknown" }, endpoint("secret", "parameters")),
+      ["unknown", "BP-SA-2", "Invalid integration key"],
+    );
     for (const integration_key of [`${longest}k`, { a: "secret" }, ["secret"]]) {
-      assert.deepEqual(await told({ integration_key }), [
+      assert.deepEqual(await reported({ integration_key }), [
         undefined,
         "DA-1",
         "Invalid integration key",
       ]);
     }
-    assert.deepEqual(await told({ integration_key: longest }), [longest, account.id]);
+    assert.deepEqual(await reported({ integration_key: longest }), [longest, account.id]);
     // As read from a file.
-    assert.deepEqual(await told({ integration_key: ` ${longest}\r\n` }), [longest, account.id]);
+    assert.deepEqual(await reported({ integration_key: ` ${longest}\r\n` }), [longest, account.id]);
   });
 
   test("is no public one where a secret one is needed, under either name", async () => {
-    assert.deepEqual(await told({ integration_key: "public" }), [
+    assert.deepEqual(await reported({ integration_key: "public" }), [
       "public",
       "DA-1",
       "Invalid integration key",
     ]);
-    assert.deepEqual((await told({ public_integration_key: "public" }))[1], "BP-SA-1");
-    assert.deepEqual((await told({ public_integration_key: "secret" }))[1], "BP-SA-1");
-    assert.deepEqual(await told({ integration_key: "secret" }), ["secret", account.id]);
+    assert.deepEqual((await reported({ public_integration_key: "public" }))[1], "BP-SA-1");
+    assert.deepEqual((await reported({ public_integration_key: "secret" }))[1], "BP-SA-1");
+    assert.deepEqual(await reported({ integration_key: "secret" }), ["secret", account.id]);
   });
 
   test("is either one where a public one is enough; of both the secret one counts", async () => {
     const open = endpoint("public");
-    assert.deepEqual(await told({ public_integration_key: "public" }, open), [
+    assert.deepEqual(await reported({ public_integration_key: "public" }, open), [
       "public",
       account.id,
     ]);
-    assert.deepEqual(await told({ integration_key: "public" }, open), ["public", account.id]);
+    assert.deepEqual(await reported({ integration_key: "public" }, open), ["public", account.id]);
     assert.deepEqual(
-      await told({ integration_key: "secret", public_integration_key: "unknown" }, open),
+      await reported({ integration_key: "secret", public_integration_key: "unknown" }, open),
       ["secret", account.id],
     );
     assert.equal(keyGiven(open, { integration_key: "a", public_integration_key: "b" }), "a");

@@ -615,8 +615,8 @@ export function describeConnectorContract(
       );
       assert.equal((await merchant.authorize("b-1")).kind, "approved");
 
-      const { storedCredential: told, threeDSecure: found } = await merchant.booked("a-1");
-      assert.deepEqual([told, found], [storedCredential, threeDSecure]);
+      const { storedCredential: notified, threeDSecure: found } = await merchant.booked("a-1");
+      assert.deepEqual([notified, found], [storedCredential, threeDSecure]);
       const plain = await merchant.booked("b-1");
       assert.deepEqual([plain.storedCredential, plain.threeDSecure], [undefined, undefined]);
     });

@@ -50,7 +50,7 @@ const stores: readonly (readonly [string, () => Promise<Store>])[] = [
 ];
 
 /** The payment's next version, with a notification to the endpoints. */
-function told(
+function notifying(
   payment: Payment,
   endpoints: readonly EndpointId[] = [shop],
   over: Partial<Change> = {},
@@ -116,7 +116,7 @@ for (const [name, open] of stores) {
   };
 
   /** Payments 1 to `count` of the merchant, with one notification each. */
-  const toldOf = async (
+  const notify = async (
     store: Store,
     count: number,
     endpoints: readonly EndpointId[],
@@ -125,7 +125,7 @@ for (const [name, open] of stores) {
     for (let number = 1; number <= count; number += 1) {
       const payment = given.newPayment(number, { merchantId });
       await store.commit(given.paymentChange(payment));
-      assert.deepEqual(await store.commit(told(payment, endpoints)), committed);
+      assert.deepEqual(await store.commit(notifying(payment, endpoints)), committed);
     }
   };
   const only = async (
@@ -155,16 +155,16 @@ for (const [name, open] of stores) {
 
     test("each merchant's notifications are numbered from 1 without a gap, whatever others and failed changes do", async (context) => {
       const store = await opened(context);
-      await toldOf(store, 2, []);
-      await toldOf(store, 3, [], merchantB);
-      assert.deepEqual(await store.commit(told(given.newPayment(1))), stale);
+      await notify(store, 2, []);
+      await notify(store, 3, [], merchantB);
+      assert.deepEqual(await store.commit(notifying(given.newPayment(1))), stale);
       const again = await store.paymentById(merchantA, given.paymentId(1));
       assert.ok(again !== undefined);
       const two = [
         { kind: "refund", paymentId: again.id },
         { kind: "chargeback", paymentId: again.id },
       ] as const;
-      await store.commit(told(again, [], { notifications: two }));
+      await store.commit(notifying(again, [], { notifications: two }));
 
       const rows = await store.notificationsOf(merchantA, 0, 10);
       assert.deepEqual(
@@ -198,8 +198,8 @@ for (const [name, open] of stores) {
 
     test("a change makes one delivery of each notification for each endpoint, and none without endpoints", async (context) => {
       const store = await opened(context);
-      await toldOf(store, 1, [shop, books]);
-      await toldOf(store, 1, [], merchantB);
+      await notify(store, 1, [shop, books]);
+      await notify(store, 1, [], merchantB);
 
       assert.deepEqual(await store.deliveriesOf(merchantA, 1, 10), [
         fresh(1, books, 1),
@@ -222,14 +222,14 @@ for (const [name, open] of stores) {
       const store = await opened(context);
       const payment = given.newPayment(1);
       await store.commit(given.paymentChange(payment));
-      assert.deepEqual(await store.commit(told({ ...payment, version: 7 })), stale);
+      assert.deepEqual(await store.commit(notifying({ ...payment, version: 7 })), stale);
       assert.deepEqual(await store.deliveriesOf(merchantA, 1, 10), []);
       assert.deepEqual(await queuesDue(store, soon), []);
     });
 
     test("every member of a delivery reads as it was written", async (context) => {
       const store = await opened(context);
-      await toldOf(store, 1, [shop]);
+      await notify(store, 1, [shop]);
       let delivery = fresh(1, shop, 1);
       for (const over of [
         { attempts: 1, outcome: "500", dueAt: instant(soon + 5_000) },
@@ -254,7 +254,7 @@ for (const [name, open] of stores) {
 
     test("a delivery that somebody else has moved is stale, and so is one that is there already; then nothing is written", async (context) => {
       const store = await opened(context);
-      await toldOf(store, 2, [shop]);
+      await notify(store, 2, [shop]);
       const [first, second] = [await only(store, 1), await only(store, 2)];
       await store.commit(moved(after(first, { attempts: 1 })));
 
@@ -273,7 +273,7 @@ for (const [name, open] of stores) {
 
     test("a delivery can be added to a notification that was committed before, to an endpoint that did not hear of it", async (context) => {
       const store = await opened(context);
-      await toldOf(store, 1, [shop]);
+      await notify(store, 1, [shop]);
       assert.deepEqual(await store.commit(moved(fresh(1, books, 1), undefined)), committed);
       assert.deepEqual(await store.deliveriesOf(merchantA, 1, 10), [
         fresh(1, books, 1),
@@ -284,8 +284,8 @@ for (const [name, open] of stores) {
 
     test("deliveries are listed by number and endpoint, from a number on, up to a limit, in a state if need be", async (context) => {
       const store = await opened(context);
-      await toldOf(store, 3, [shop, books]);
-      await toldOf(store, 3, [shop], merchantB);
+      await notify(store, 3, [shop, books]);
+      await notify(store, 3, [shop], merchantB);
       await store.commit(moved(after(await only(store, 2), { state: "failed" })));
       await store.commit(moved(after(await only(store, 2, books), { state: "delivered" })));
       const listed = async (
@@ -312,8 +312,8 @@ for (const [name, open] of stores) {
 
     test("deliveries that ended are read by the time of their end, and are deleted unless they wait, ended later or are another merchant's", async (context) => {
       const store = await opened(context);
-      await toldOf(store, 4, [shop]);
-      await toldOf(store, 1, [shop], merchantB);
+      await notify(store, 4, [shop]);
+      await notify(store, 1, [shop], merchantB);
       const end = async (number: number, state: "delivered" | "failed", at: number) =>
         store.commit(moved(after(await only(store, number), { state, dueAt: instant(at) })));
       await end(3, "delivered", start + 3_000);
@@ -378,8 +378,8 @@ for (const [name, open] of stores) {
 
     test("deliveries of a range of numbers are listed, up to a limit", async (context) => {
       const store = await opened(context);
-      await toldOf(store, 3, [shop, books]);
-      await toldOf(store, 3, [shop], merchantB);
+      await notify(store, 3, [shop, books]);
+      await notify(store, 3, [shop], merchantB);
       const between = async (first: number, last: number, limit = 10): Promise<string[]> =>
         (await store.deliveriesBetween(merchantA, first, last, limit)).map(
           ({ number, endpoint }) => `${number} ${endpoint}`,
@@ -392,8 +392,8 @@ for (const [name, open] of stores) {
 
     test("merchants and their queues with something due come longest due first, after the one given, up to a limit", async (context) => {
       const store = await opened(context);
-      await toldOf(store, 2, [shop, books], merchantB);
-      await toldOf(store, 2, [shop, books]);
+      await notify(store, 2, [shop, books], merchantB);
+      await notify(store, 2, [shop, books]);
       const [a, b] = [merchantA, merchantB].map((merchantId) => ({ merchantId, dueAt: soon }));
       assert.deepEqual(await store.merchantsDue(soon, undefined, 10), [a, b]);
       assert.deepEqual(await store.merchantsDue(soon, undefined, 1), [a]);
@@ -436,8 +436,8 @@ for (const [name, open] of stores) {
     test("a parked queue is not due before its time, whatever comes, until the account changes", async (context) => {
       const store = await opened(context);
       await store.commit(given.accountChange(given.newAccount(merchantA), [1]));
-      await toldOf(store, 2, [shop, books]);
-      await toldOf(store, 1, [shop], merchantB);
+      await notify(store, 2, [shop, books]);
+      await notify(store, 1, [shop], merchantB);
       const hour = instant(soon + 3_600_000);
       const park = (accountVersion: number): Change => ({
         ...moved(fresh(1, shop, 1)),
@@ -462,7 +462,7 @@ for (const [name, open] of stores) {
 
       const payment = given.newPayment(9);
       await store.commit(given.paymentChange(payment));
-      await store.commit(told(payment, [shop], { at: instant(soon - 5) }));
+      await store.commit(notifying(payment, [shop], { at: instant(soon - 5) }));
       await store.commit(moved(after(await only(store, 1), { state: "failed" })));
       for (const number of [1, 2])
         await store.commit(moved(after(await only(store, number, books), { state: "delivered" })));
@@ -475,7 +475,7 @@ for (const [name, open] of stores) {
     test("a parked queue of which nothing is due when its parking ends is due when something is", async (context) => {
       const store = await opened(context);
       await store.commit(given.accountChange(given.newAccount(merchantA), [1]));
-      await toldOf(store, 1, [shop]);
+      await notify(store, 1, [shop]);
       const [until, later] = [instant(soon + 1_000), instant(soon + 2_000)];
       const parking = { queue: queueOf(shop), until, accountVersion: 1 };
       await store.commit({ ...moved(fresh(1, shop, 1)), deliveries: [], parking });
@@ -503,7 +503,7 @@ for (const [name, open] of stores) {
       for (const [index, endpoint] of [...urls, ...old].entries()) {
         const payment = given.newPayment(index + 1);
         await store.commit(given.paymentChange(payment));
-        await store.commit(told(payment, [endpoint]));
+        await store.commit(notifying(payment, [endpoint]));
       }
       const [a, sameOrigin, b] = urls.map(queueOf);
       assert.equal(a, sameOrigin);
@@ -527,7 +527,7 @@ for (const [name, open] of stores) {
       let payment = given.newPayment(1);
       await store.commit(given.paymentChange(payment));
       for (let count = 0; count < 3; count += 1) {
-        await store.commit(told(payment, [shop, books]));
+        await store.commit(notifying(payment, [shop, books]));
         payment = { ...payment, version: payment.version + 1 };
       }
       const due = async (endpoint: EndpointId, at = soon): Promise<number[]> =>
@@ -557,7 +557,7 @@ for (const [name, open] of stores) {
 
     test("what is due comes longest due first, then by number, up to a limit", async (context) => {
       const store = await opened(context);
-      await toldOf(store, 4, [shop]);
+      await notify(store, 4, [shop]);
       await store.commit(moved(after(await only(store, 4), { dueAt: instant(soon - 5) })));
       await store.commit(moved(after(await only(store, 1), { dueAt: instant(soon + 5) })));
       const due = await store.deliveriesDue(
@@ -580,7 +580,9 @@ for (const [name, open] of stores) {
         paymentId: payment.id,
       }));
       assert.deepEqual(
-        await store.commit(told(payment, [shop, books], { notifications: two, batchFor: [books] })),
+        await store.commit(
+          notifying(payment, [shop, books], { notifications: two, batchFor: [books] }),
+        ),
         committed,
       );
       assert.deepEqual(
@@ -604,8 +606,8 @@ for (const [name, open] of stores) {
 
     test("of a message its first is due for all, the others stay with it whatever becomes of them, and the next of their payments wait", async (context) => {
       const store = await opened(context);
-      await toldOf(store, 4, [shop, books]);
-      await toldOf(store, 4, [shop], merchantB);
+      await notify(store, 4, [shop, books]);
+      await notify(store, 4, [shop], merchantB);
       const key = { merchantId: merchantA, endpoint: shop };
       const together = await Promise.all(
         [1, 2, 4].map(async (number) => after(await only(store, number), { message: 1 })),
@@ -628,7 +630,7 @@ for (const [name, open] of stores) {
 
       const second = await store.paymentById(merchantA, given.paymentId(2));
       assert.ok(second !== undefined);
-      await store.commit(told(second));
+      await store.commit(notifying(second));
       assert.deepEqual(await due(), [1, 3], "the fifth is of the second one's payment");
 
       const done = together.map((each) => after(each, { state: "delivered", outcome: "200" }));
@@ -639,7 +641,7 @@ for (const [name, open] of stores) {
 
     test("one that waits although its message's first does not is due for itself", async (context) => {
       const store = await opened(context);
-      await toldOf(store, 2, [shop]);
+      await notify(store, 2, [shop]);
       const key = { merchantId: merchantA, endpoint: shop };
       await store.commit(moved(after(await only(store, 1), { message: 1, state: "delivered" })));
       await store.commit(moved(after(await only(store, 2), { message: 1 })));
@@ -653,7 +655,7 @@ for (const [name, open] of stores) {
 
     test("a change with an unsound delivery is a broken invariant and leaves nothing behind", async (context) => {
       const store = await opened(context);
-      await toldOf(store, 1, [shop]);
+      await notify(store, 1, [shop]);
       const delivery = await only(store, 1);
       for (const change of [
         moved({ ...delivery, version: 3 }, 1),
@@ -661,7 +663,7 @@ for (const [name, open] of stores) {
         moved(after(delivery, { attempts: -1 })),
         moved(after(delivery, { message: 2 })),
         moved(after(delivery, { message: -1 })),
-        told(given.newPayment(1), [shop], { batchFor: [books] }),
+        notifying(given.newPayment(1), [shop], { batchFor: [books] }),
         moved(after(delivery, { endpoint: "no good" as EndpointId })),
         moved(after(delivery, {}), 1, merchantB),
         {
@@ -671,8 +673,8 @@ for (const [name, open] of stores) {
             replaces: 1,
           })),
         },
-        told(given.newPayment(1), [shop, shop]),
-        told(given.newPayment(1), ["Shop" as EndpointId]),
+        notifying(given.newPayment(1), [shop, shop]),
+        notifying(given.newPayment(1), ["Shop" as EndpointId]),
       ]) {
         await assert.rejects(store.commit(change), BrokenInvariant);
       }
@@ -710,7 +712,7 @@ test(
     };
     const payment = given.newPayment(1);
     await store.commit(given.paymentChange(payment));
-    assert.equal(await commit(told(payment)), "committed");
+    assert.equal(await commit(notifying(payment)), "committed");
     assert.deepEqual(await store.deliveriesOf(merchantA, 1, 10), [fresh(1, shop, 1)]);
 
     const inMessage = after(fresh(1, shop, 1), { message: 1 });
@@ -743,7 +745,7 @@ test(
     const tell = async (number: number, endpoints: readonly EndpointId[]): Promise<void> => {
       const payment = given.newPayment(number);
       await earlier.commit(given.paymentChange(payment));
-      assert.deepEqual(await earlier.commit(told(payment, endpoints)), committed);
+      assert.deepEqual(await earlier.commit(notifying(payment, endpoints)), committed);
     };
     const own = urlEndpoint("https://a.example/?order=1");
     await tell(1, [shop, own]);
@@ -870,7 +872,7 @@ async function compareWithMemory(context: TestContext, open: () => Promise<Store
       const key = `${merchantId} ${number}`;
       const payment = payments.get(key) ?? given.newPayment(number, { merchantId });
       if (!payments.has(key)) await both(given.paymentChange(payment));
-      const change = told(
+      const change = notifying(
         payment,
         names.filter(() => chance.happens(500)),
         { at: instant(start + step) },

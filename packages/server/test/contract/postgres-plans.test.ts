@@ -385,7 +385,7 @@ function describePlans(databases: TestDatabases): void {
         replaces: version - 1,
       })),
     });
-    const told = (number: number): Change =>
+    const notified = (number: number): Change =>
       given.paymentChange(
         { ...given.newPayment(number), version: 2 },
         {
@@ -407,7 +407,7 @@ function describePlans(databases: TestDatabases): void {
     await client.query(`${others} FROM generate_series(1, 1500) AS n`);
     for (const isFirst of [true, false]) {
       for (const [what, pages] of [
-        ["a run of four payments with a delivery each", await write(numbers.map(told))],
+        ["a run of four payments with a delivery each", await write(numbers.map(notified))],
         ["four deliveries moved", await write([moved(2, "waiting")])],
         ["the same, change by change", await write([moved(3, "delivered")], true)],
       ] as const) {
@@ -489,7 +489,7 @@ function* batches(): Generator<readonly Change[]> {
   const use = (ms: number) => ({
     cardUse: { tokenDigest: given.tokenDigest(1), at: instant(start + ms) },
   });
-  const told = {
+  const notified = {
     notifications: [{ kind: "update", paymentId: given.paymentId(3) }],
     endpoints: ["shop" as EndpointId],
   } as const;
@@ -506,7 +506,7 @@ function* batches(): Generator<readonly Change[]> {
     given.paidChange(given.newPayment(2), use(4)),
   ];
   yield [given.paymentChange(given.newPayment(3))];
-  yield [given.paymentChange({ ...given.newPayment(3), version: 2 }, told)];
+  yield [given.paymentChange({ ...given.newPayment(3), version: 2 }, notified)];
   const delivery = newDelivery(
     {
       merchantId: merchantA,
@@ -528,7 +528,7 @@ function* batches(): Generator<readonly Change[]> {
   yield [4, 5].map((number) => {
     const payment = { ...given.newPayment(number), version: 2 };
     return given.paymentChange(payment, {
-      ...told,
+      ...notified,
       notifications: [{ kind: "update", paymentId: payment.id }],
     });
   });

@@ -72,11 +72,11 @@ function describeSessions(databases: TestDatabases): void {
     await store.commit(given.accountChange(given.newAccount(merchantA), [1]));
     await store.commit(given.cardChange(given.newCard(1)));
     await store.commit(given.paymentChange(given.newPayment(1)));
-    const told = {
+    const notified = {
       notifications: [{ kind: "update", paymentId: given.paymentId(3) }],
       endpoints: [shop],
     } as const;
-    await store.commit(given.paymentChange(given.newPayment(3), told));
+    await store.commit(given.paymentChange(given.newPayment(3), notified));
     return { url, store };
   }
 

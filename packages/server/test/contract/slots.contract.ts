@@ -232,11 +232,11 @@ export function describeSlotReads(name: string, open: () => Promise<Store>): voi
       const shop = "shop" as EndpointId;
       for (const merchantId of merchants) {
         const payment = given.newPayment(1, { merchantId });
-        const told = {
+        const notified = {
           notifications: [{ kind: "update" as const, paymentId: payment.id }],
           endpoints: [shop],
         };
-        await store.commit(given.paymentChange(payment, told));
+        await store.commit(given.paymentChange(payment, notified));
       }
       const now = instant(given.start + 1_000_000);
       const whole = await store.merchantsDue(now, undefined, 100);

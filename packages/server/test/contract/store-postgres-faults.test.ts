@@ -121,10 +121,10 @@ function describeFaults(databases: TestDatabases): void {
         const earlier = await sessionsOf(url);
         let batches = 0;
         address.faultOf = () => ((batches += 1) === turn ? fault : "none");
-        const told = (await Promise.allSettled(changes.map((change) => store.commit(change)))).map(
-          codeOf,
-        );
-        const unknown = told.filter((code) => code === "commit_unknown").length;
+        const notified = (
+          await Promise.allSettled(changes.map((change) => store.commit(change)))
+        ).map(codeOf);
+        const unknown = notified.filter((code) => code === "commit_unknown").length;
         // The part of the first answer that the address has not yet forwarded is lost with the
         // connection.
         assert.ok(unknown === 60 || (turn === 2 && unknown === 28), `${unknown} are unknown`);
@@ -137,7 +137,7 @@ function describeFaults(databases: TestDatabases): void {
         for (const [index, change] of changes.entries()) {
           const isThere =
             (await store.paymentById(merchantA, given.paymentId(index + 2))) !== undefined;
-          if (told[index] === "committed") assert.ok(isThere);
+          if (notified[index] === "committed") assert.ok(isThere);
           assert.equal((await store.commit(change)).outcome, isThere ? "duplicate" : "committed");
         }
       });
@@ -152,12 +152,12 @@ function describeFaults(databases: TestDatabases): void {
         await holder.query("SELECT 1 FROM merchant WHERE merchant = decode($1, 'hex') FOR UPDATE", [
           merchantA,
         ]);
-        const told = (await Promise.allSettled(changes.map((change) => store.commit(change)))).map(
-          codeOf,
-        );
+        const notified = (
+          await Promise.allSettled(changes.map((change) => store.commit(change)))
+        ).map(codeOf);
         // Not commit_unknown: the second waits for the same lock as the first, and then as long
         // again, which is still less than the timeout for silence.
-        assert.deepEqual(new Set(told), new Set(["unavailable"]));
+        assert.deepEqual(new Set(notified), new Set(["unavailable"]));
       } finally {
         await holder.query("ROLLBACK");
         await holder.end();
@@ -175,10 +175,10 @@ function describeFaults(databases: TestDatabases): void {
           RETURN NEW; END $$;
         CREATE TRIGGER refuse BEFORE INSERT ON payment FOR EACH ROW EXECUTE FUNCTION refuse()`,
       );
-      const told = (await Promise.allSettled(changes.map((change) => store.commit(change)))).map(
-        codeOf,
-      );
-      assert.deepEqual(new Set(told), new Set(["committed"]));
+      const notified = (
+        await Promise.allSettled(changes.map((change) => store.commit(change)))
+      ).map(codeOf);
+      assert.deepEqual(new Set(notified), new Set(["committed"]));
       const numbers = await query<{ readonly merchant: string; readonly gaps: number }>(
         url,
         "SELECT encode(merchant, 'hex') AS merchant, (max(number) - count(*))::integer AS gaps FROM outbox GROUP BY merchant",
@@ -520,8 +520,8 @@ function describeFaults(databases: TestDatabases): void {
         PERFORM locks_merchants(merchants);
         IF nextval('warned') <= 2 THEN RAISE WARNING 'not at the standby'; END IF; END $$`,
     );
-    const told: boolean[] = [];
-    const store = await openStoreOn(url, { onWriting: (works) => told.push(works) });
+    const notified: boolean[] = [];
+    const store = await openStoreOn(url, { onWriting: (works) => notified.push(works) });
     context.after(() => store.close());
     const change = given.paymentChange(given.newPayment(1));
     assert.equal(await store.testWrite(), false);
@@ -532,7 +532,7 @@ function describeFaults(databases: TestDatabases): void {
     assert.equal(store.isWriting, false, "what was only read says nothing of writing");
     assert.equal(await store.testWrite(), true);
     assert.deepEqual(
-      [store.stats().commits, told],
+      [store.stats().commits, notified],
       [0, [false, true]],
       "a batch that wrote nothing is no commit",
     );
@@ -589,8 +589,8 @@ function describeFaults(databases: TestDatabases): void {
   test("a server that a start would refuse is refused in the middle too, and told of once", async (context) => {
     const url = await databases.copy();
     const name = new URL(url).pathname.slice(1);
-    const told: PostgresRefusal[] = [];
-    const store = await openStoreOn(url, { onRefused: (code) => void told.push(code) });
+    const notified: PostgresRefusal[] = [];
+    const store = await openStoreOn(url, { onRefused: (code) => void notified.push(code) });
     context.after(() => store.close());
     const renew = (): Promise<unknown> =>
       query(
@@ -604,7 +604,7 @@ function describeFaults(databases: TestDatabases): void {
       name: "StoreError",
       code: "unavailable",
     });
-    assert.deepEqual(told, ["synchronous_commit_off"]);
+    assert.deepEqual(notified, ["synchronous_commit_off"]);
     await query(url, `ALTER DATABASE ${name} RESET synchronous_commit`);
     assert.equal(await store.testWrite(), true);
     assert.deepEqual(await store.commit(given.paymentChange(given.newPayment(1))), {

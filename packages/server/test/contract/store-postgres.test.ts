@@ -434,9 +434,9 @@ function describeStore(databases: TestDatabases): void {
     assert.equal(outcomes.filter((outcome) => outcome === "committed").length, 200);
     assert.equal(outcomes.filter((outcome) => outcome === "stale").length, 200);
     for (const merchant of [merchantA, merchantB]) {
-      const told = await nodes[0]?.notificationsOf(merchant, 0, 1_000);
+      const notified = await nodes[0]?.notificationsOf(merchant, 0, 1_000);
       assert.deepEqual(
-        told?.map(({ number }) => number),
+        notified?.map(({ number }) => number),
         numbers.slice(0, 100),
       );
     }

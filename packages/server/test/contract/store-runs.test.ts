@@ -87,7 +87,7 @@ class Batches {
     const use = chance.happens(300)
       ? { cardUse: { tokenDigest: given.tokenDigest(chance.between(1, 3)), at } }
       : {};
-    const about = { at, ...this.#told(given.paymentId(number)), ...use };
+    const about = { at, ...this.#reported(given.paymentId(number)), ...use };
     if (known === undefined || chance.happens(50)) {
       const fresh = given.newPayment(number, { merchantId });
       const order = { ...fresh.order, storedCredential: undefined };
@@ -120,7 +120,7 @@ class Batches {
     );
   }
 
-  #told(paymentId: Payment["id"]): Partial<Change> {
+  #reported(paymentId: Payment["id"]): Partial<Change> {
     const { chance } = this;
     if (chance.happens(300)) return {};
     const kinds = (["update", "refund", "chargeback"] as const).slice(0, chance.between(1, 3));

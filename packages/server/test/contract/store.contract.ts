@@ -1400,12 +1400,12 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
       const store = await opened(context);
       const shop = "shop" as EndpointId;
       const plain = (number: number): Change => given.paymentChange(given.newPayment(number));
-      const told = [{ kind: "update" as const, paymentId: given.paymentId(4) }];
+      const notified = [{ kind: "update" as const, paymentId: given.paymentId(4) }];
       const changes = [
         plain(1),
         { ...plain(2), card: { next: given.newCard(2), replaces: undefined } },
         plain(3),
-        { ...plain(4), notifications: told, endpoints: [shop] },
+        { ...plain(4), notifications: notified, endpoints: [shop] },
         plain(5),
       ];
 

@@ -577,12 +577,12 @@ describe("a store that takes nothing", () => {
     await office.event(merchantA);
     broken = true;
     await office.run(hour);
-    const heard = office.received.length;
-    assert.ok(heard > 5 && heard < 25, `${heard} times`);
+    const count = office.received.length;
+    assert.ok(count > 5 && count < 25, `${count} times`);
     assert.equal(new Set(office.received.map(({ id }) => id)).size, 1);
     broken = false;
     await office.run(6 * minute);
-    assert.equal(office.received.length, heard + 1);
+    assert.equal(office.received.length, count + 1);
     assert.equal((await deliveriesOf(office.store, merchantA))[0]?.state, "delivered");
     await office.stop();
   });
@@ -672,7 +672,7 @@ describe("chaos for testers", () => {
     office.start();
     for (let count = 0; count < events / perPayment; count += 1) {
       let payment: Payment | undefined = await office.payment(merchantA);
-      for (let told = 0; told < perPayment && payment !== undefined; told += 1)
+      for (let reported = 0; reported < perPayment && payment !== undefined; reported += 1)
         payment = await office.tell(payment);
     }
     await office.run(hour);

@@ -194,9 +194,9 @@ describe("a receiver whose address has a user and a password", () => {
     ["shop:100%", "shop:100%"],
   ] as const) {
     test(`hears them as Basic authorization: ${userinfo}`, async (context) => {
-      let heard: readonly unknown[] = [];
+      let received: readonly unknown[] = [];
       const url = await answering(context, (request, response) => {
-        heard = [request.headers.authorization, request.url, request.headers.host];
+        received = [request.headers.authorization, request.url, request.headers.host];
         response.end();
       });
       const { port } = new URL(url);
@@ -204,13 +204,13 @@ describe("a receiver whose address has a user and a password", () => {
         (await sending(context)(`http://${userinfo}@127.0.0.1:${port}/hook?a=1`)).kind,
         "answered",
       );
-      assert.deepEqual(heard, [
+      assert.deepEqual(received, [
         `Basic ${Buffer.from(sent).toString("base64")}`,
         "/hook?a=1",
         `127.0.0.1:${port}`,
       ]);
       assert.equal((await sending(context)(`http://127.0.0.1:${port}/`)).kind, "answered");
-      assert.equal(heard[0], undefined, "control");
+      assert.equal(received[0], undefined, "control");
     });
   }
 

@@ -72,8 +72,8 @@ export async function faultedRun(events: number, seed: number): Promise<void> {
   office.start();
 
   const payments: Payment[] = [];
-  let told = 0;
-  while (told < events) {
+  let reported = 0;
+  while (reported < events) {
     const merchantId: MerchantId = chance.happens(600) ? merchantA : merchantB;
     const at = chance.below(Math.max(1, payments.length));
     const known = chance.happens(500) ? payments[at] : undefined;
@@ -89,11 +89,11 @@ export async function faultedRun(events: number, seed: number): Promise<void> {
       const stored = await office.reread(payment);
       if (known !== undefined) payments[at] = stored;
     } else {
-      told += 1;
+      reported += 1;
       if (known === undefined) payments.push(next);
       else payments[at] = next;
     }
-    if (told % 8 === 0) await office.run(chance.between(10, 300));
+    if (reported % 8 === 0) await office.run(chance.between(10, 300));
     await reviveSoon();
   }
   quiet = true;
@@ -135,11 +135,11 @@ export async function faultedRun(events: number, seed: number): Promise<void> {
   assert.equal(new Set(ids.values()).size, ids.size);
 
   // A payment's next message is never started before the previous one was received.
-  const heard = new Map<string, number>();
+  const numbers = new Map<string, number>();
   for (const { hash, url, number } of office.received) {
-    const before = heard.get(`${url} ${hash}`) ?? 0;
+    const before = numbers.get(`${url} ${hash}`) ?? 0;
     assert.ok(number >= before, "a payment's notifications come in order");
-    heard.set(`${url} ${hash}`, number);
+    numbers.set(`${url} ${hash}`, number);
   }
 
   const repeats = office.received.length - deliveries.length;

@@ -14,7 +14,8 @@ const shop = (hashesPerCall: number) => endpoint("shop", { hashesPerCall });
 /** `count` notifications of `count` payments, committed while nothing is sent. */
 async function waiting(office: PostOffice, count: number): Promise<Payment[]> {
   const payments: Payment[] = [];
-  for (let told = 0; told < count; told += 1) payments.push(await office.event(merchantA));
+  for (let reported = 0; reported < count; reported += 1)
+    payments.push(await office.event(merchantA));
   return payments;
 }
 
@@ -89,7 +90,7 @@ describe("several payments in one message", () => {
     const office = new PostOffice({ answer: () => ({ outcome: ok, afterMs: 300 }) });
     office.account(merchantA, [shop(100)]);
     office.start();
-    for (let told = 0; told < 30; told += 1) {
+    for (let reported = 0; reported < 30; reported += 1) {
       await office.event(merchantA);
       await office.run(10);
     }
@@ -203,19 +204,19 @@ describe("a message that was fixed stays as it is", () => {
     await waiting(office, 8);
     office.start();
     await office.run(100);
-    const heard = office.received.length;
-    assert.ok(heard > 0);
+    const before = office.received.length;
+    assert.ok(before > 0);
     office.account(merchantA, [{ ...shop(4), enabled: false }]);
     isDown = false;
     await office.run(hour);
-    assert.equal(office.received.length, heard);
+    assert.equal(office.received.length, before);
     office.account(merchantA, []);
     await office.run(hour);
     const ends = (await deliveriesOf(office.store, merchantA)).map(
       ({ state, outcome }) => `${state} ${outcome}`,
     );
     assert.deepEqual(new Set(ends), new Set(["failed endpoint_removed"]));
-    assert.equal(office.received.length, heard);
+    assert.equal(office.received.length, before);
 
     const { endpoints } = { endpoints: [shop(4)] };
     office.account(merchantA, endpoints);
@@ -361,13 +362,13 @@ describe("a message that was fixed stays as it is", () => {
       office.step = () => !quiet && chance.happens(4);
       office.start();
       let payments: Payment[] = [];
-      for (let told = 0; told < 400; told += 1) {
+      for (let reported = 0; reported < 400; reported += 1) {
         const known = chance.happens(300)
           ? payments[chance.below(Math.max(1, payments.length))]
           : undefined;
         const next = await office.tell(known ?? (await office.payment(merchantA)));
         if (next !== undefined) payments = [...payments.filter(({ id }) => id !== next.id), next];
-        if (told % 10 === 0)
+        if (reported % 10 === 0)
           office.account(merchantA, [shop(chance.between(1, 12)), endpoint("books")]);
         if (chance.happens(300)) await office.run(chance.between(5, 800));
         if (!office.isRunning) office.start();
@@ -386,12 +387,12 @@ describe("a message that was fixed stays as it is", () => {
         toShop.some(({ attempt, numbers }) => attempt > 1 && numbers.length > 1),
         "control: some of those were tried again",
       );
-      const heard = new Map<string, number>();
+      const before = new Map<string, number>();
       for (const { numbers, hashes } of toShop) {
         for (const [index, hash] of hashes.entries()) {
           const number = numbers[index] ?? 0;
-          assert.ok(number >= (heard.get(hash) ?? 0), "a payment's notifications come in order");
-          heard.set(hash, number);
+          assert.ok(number >= (before.get(hash) ?? 0), "a payment's notifications come in order");
+          before.set(hash, number);
         }
       }
       assert.equal(office.early, 0);

@@ -186,9 +186,9 @@ export class PostOffice {
 
   /** One payment with one notification. */
   async event(merchantId: MerchantId, notificationUrl?: string): Promise<Payment> {
-    const told = await this.tell(await this.payment(merchantId, notificationUrl));
-    assert.ok(told !== undefined);
-    return told;
+    const reported = await this.tell(await this.payment(merchantId, notificationUrl));
+    assert.ok(reported !== undefined);
+    return reported;
   }
 
   /** The payment as it is stored. */

@@ -52,7 +52,7 @@ type Behaviour = (response: ServerResponse, attempt: number) => void;
  * signature.
  */
 class Receiver {
-  readonly heard: { readonly number: number; readonly id: string; readonly healthy: boolean }[] =
+  readonly received: { readonly number: number; readonly id: string; readonly healthy: boolean }[] =
     [];
   readonly unverified: string[] = [];
   behaviour: Behaviour | undefined;
@@ -73,9 +73,9 @@ class Receiver {
       const chunks: Buffer[] = [];
       request.on("data", (chunk: Buffer) => chunks.push(chunk));
       request.on("end", () => {
-        this.#hear(Buffer.concat(chunks).toString(), request.headers, keys, secret);
+        this.#receive(Buffer.concat(chunks).toString(), request.headers, keys, secret);
         if (this.behaviour === undefined) response.end("OK");
-        else this.behaviour(response, this.heard.length);
+        else this.behaviour(response, this.received.length);
       });
     });
     server.on("connection", (socket) => this.#sockets.add(socket));
@@ -85,7 +85,12 @@ class Receiver {
     this.#server = server;
   }
 
-  #hear(body: string, headers: IncomingHttpHeaders, keys: NotificationKeys, secret: string): void {
+  #receive(
+    body: string,
+    headers: IncomingHttpHeaders,
+    keys: NotificationKeys,
+    secret: string,
+  ): void {
     const flat = Object.fromEntries(
       Object.entries(headers).map(([name, value]) => [name, String(value)]),
     );
@@ -105,7 +110,7 @@ class Receiver {
     } catch {
       this.unverified.push(body);
     }
-    this.heard.push({
+    this.received.push({
       number: Number(flat["x-cofre-sequence"]),
       id: flat["webhook-id"] ?? "",
       healthy: this.behaviour === undefined,
@@ -246,7 +251,9 @@ describe("receivers on sockets", () => {
     const all = Object.entries(receivers);
     await meets(
       "each receiver is called, the good one for all",
-      () => receivers.good.heard.length === 3 && all.every(([, { heard }]) => heard.length > 0),
+      () =>
+        receivers.good.received.length === 3 &&
+        all.every(([, { received }]) => received.length > 0),
     );
     await meets("the receiver that is gone is noted", () =>
       endpoints().some(({ id, goneAt }) => id === "gone" && goneAt !== undefined),
@@ -284,28 +291,28 @@ describe("receivers on sockets", () => {
       runOut();
       return underWay() === 0;
     });
-    const busy = receivers.busy.heard.length;
+    const busy = receivers.busy.received.length;
     clock.advance(60 * second);
     await systemScheduler.sleep(50);
-    assert.equal(receivers.busy.heard.length, busy, "it asked for two minutes");
+    assert.equal(receivers.busy.received.length, busy, "it asked for two minutes");
 
     for (const [, receiver] of all) receiver.behaviour = undefined;
     runOut();
     const healed = all.filter(([id]) => id !== "gone");
     await meets(
       "each healed receiver has all messages",
-      () => healed.every(([, { heard }]) => heardAll(heard, 3)),
+      () => healed.every(([, { received }]) => receivedAll(received, 3)),
       minute,
     );
     assert.equal(
-      receivers.gone.heard.filter(({ healthy }) => healthy).length,
+      receivers.gone.received.filter(({ healthy }) => healthy).length,
       0,
       "what is gone is left alone",
     );
-    for (const [id, { heard, unverified }] of all) {
+    for (const [id, { received, unverified }] of all) {
       assert.deepEqual(unverified, [], `${id} could not verify`);
       assert.ok(
-        new Set(heard.map((each) => each.id)).size <= 3,
+        new Set(received.map((each) => each.id)).size <= 3,
         `${id} heard a message under two ids`,
       );
     }
@@ -315,7 +322,7 @@ describe("receivers on sockets", () => {
     const receivers = { shop: new Receiver(), books: new Receiver() };
     const { clock, meets, event, store } = await post(context, receivers);
     await event();
-    await meets("the shop has its first message", () => receivers.shop.heard.length === 1);
+    await meets("the shop has its first message", () => receivers.shop.received.length === 1);
     await receivers.shop.close();
     const end = clock.now() + 3 * day;
     let events = 1;
@@ -324,22 +331,26 @@ describe("receivers on sockets", () => {
       events += 1;
       await meets(
         `the other receiver has ${events} messages`,
-        () => receivers.books.heard.length === events,
+        () => receivers.books.received.length === events,
       );
       clock.advance(2 * hour);
     }
-    assert.equal(receivers.shop.heard.length, 1);
+    assert.equal(receivers.shop.received.length, 1);
     const failing = await store.deliveriesOf(merchantA, 1, 1_000, "failed");
     assert.deepEqual(failing, [], "nothing was given up");
 
     await receivers.shop.reopen();
-    await meets("the shop has all messages", () => heardAll(receivers.shop.heard, events), second);
-    assert.equal(new Set(receivers.shop.heard.map(({ id }) => id)).size, events);
+    await meets(
+      "the shop has all messages",
+      () => receivedAll(receivers.shop.received, events),
+      second,
+    );
+    assert.equal(new Set(receivers.shop.received.map(({ id }) => id)).size, events);
   });
 });
 
-function heardAll(heard: Receiver["heard"], events: number): boolean {
+function receivedAll(received: Receiver["received"], events: number): boolean {
   return (
-    new Set(heard.filter(({ healthy }) => healthy).map(({ number }) => number)).size === events
+    new Set(received.filter(({ healthy }) => healthy).map(({ number }) => number)).size === events
   );
 }

@@ -19,7 +19,7 @@ const child = fileURLToPath(new URL("sender-child.ts", import.meta.url));
 const kills = 4;
 const paymentsPerLife = 20;
 
-interface Heard {
+interface Received {
   readonly numbers: readonly number[];
   readonly id: string;
   readonly hashes: readonly string[];
@@ -30,9 +30,9 @@ test("a real sender that is killed again and again, with a receiver that fails 3
 });
 
 test("so does one that sends several payments in a message, each time the same ones, whatever its limit is in each life", async (context) => {
-  const heard = await killedAgainAndAgain(context, (life) => [5, 2, 9, 1, 7][life % 5] ?? 1);
+  const received = await killedAgainAndAgain(context, (life) => [5, 2, 9, 1, 7][life % 5] ?? 1);
   assert.ok(
-    heard.some(({ numbers }) => numbers.length > 1),
+    received.some(({ numbers }) => numbers.length > 1),
     "control: some went together",
   );
 });
@@ -41,13 +41,13 @@ test("so does one that sends several payments in a message, each time the same o
 async function killedAgainAndAgain(
   context: TestContext,
   hashesPerCall: (life: number) => number,
-): Promise<readonly Heard[]> {
+): Promise<readonly Received[]> {
   const directory = mkdtempSync(join(tmpdir(), "cofre-sender-"));
   context.after(() => rmSync(directory, { recursive: true }));
   const file = join(directory, "cofre.db");
   const chance = new Chance(11);
   const epoch = Date.now();
-  const heard: Heard[] = [];
+  const received: Received[] = [];
   const delivered = new Set<number>();
   /** The process is killed after this number of messages: often in the middle of an answer. */
   let endsAfter = Number.POSITIVE_INFINITY;
@@ -58,8 +58,8 @@ async function killedAgainAndAgain(
     request.on("end", () => {
       const numbers = String(request.headers["x-cofre-sequence"]).split(",").map(Number);
       const hashes = (new URLSearchParams(body).get("hash_codes") ?? "").split(",");
-      heard.push({ numbers, id: String(request.headers["webhook-id"]), hashes });
-      const dies = heard.length >= endsAfter;
+      received.push({ numbers, id: String(request.headers["webhook-id"]), hashes });
+      const dies = received.length >= endsAfter;
       if (dies && chance.happens(500)) life?.kill("SIGKILL");
       if (chance.happens(300)) {
         if (chance.happens(500)) response.writeHead(500).end();
@@ -99,7 +99,7 @@ async function killedAgainAndAgain(
     });
   };
   for (let lives = 0; lives < kills; lives += 1) {
-    endsAfter = heard.length + chance.between(5, 60);
+    endsAfter = received.length + chance.between(5, 60);
     life = begin(lives * paymentsPerLife + 1, paymentsPerLife, hashesPerCall(lives));
     const [, signal] = (await once(life, "exit")) as [number | null, string | null];
     assert.equal(signal, "SIGKILL");
@@ -128,7 +128,7 @@ async function killedAgainAndAgain(
   const ids = new Map<number, string>();
   const contents = new Map<string, string>();
   const latest = new Map<string, number>();
-  for (const { numbers, id, hashes } of heard) {
+  for (const { numbers, id, hashes } of received) {
     assert.equal(contents.get(id) ?? String(numbers), String(numbers), "a repeat tells the same");
     contents.set(id, String(numbers));
     for (const [index, number] of numbers.entries()) {
@@ -141,13 +141,13 @@ async function killedAgainAndAgain(
     }
   }
   assert.equal(new Set(ids.values()).size, contents.size);
-  assert.ok(heard.length > contents.size, "control: there were repeats");
+  assert.ok(received.length > contents.size, "control: there were repeats");
   assert.ok(rows.length > 50, `control: ${rows.length} notifications`);
   assert.deepEqual(
     words.filter((word) => word.startsWith("alarm")),
     [],
   );
-  return heard;
+  return received;
 }
 
 async function rowsIn(file: string): Promise<readonly OutboxRow[]> {

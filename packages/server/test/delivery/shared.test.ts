@@ -22,7 +22,7 @@ function given8Merchants(context: TestContext, { receiverMs = 3 * second, readMs
   const time = new StillTime();
   const store = createMemoryStore({ clock: time });
   /** By message: the nodes that the receiver got it from. */
-  const heard = new Map<string, string[]>();
+  const received = new Map<string, string[]>();
   let committed = 0;
 
   /** Commits the payment's notification, and lets the other nodes' reaction time pass. */
@@ -30,12 +30,12 @@ function given8Merchants(context: TestContext, { receiverMs = 3 * second, readMs
     committed += 1;
     const merchantId = merchants[committed % merchants.length] ?? given.merchantA;
     const payment = given.newPayment(committed, { merchantId });
-    const told = {
+    const reported = {
       at: time.now(),
       notifications: [{ kind: "update" as const, paymentId: payment.id }],
       endpoints: [shop],
     };
-    await store.commit(given.paymentChange(payment, told));
+    await store.commit(given.paymentChange(payment, reported));
   };
 
   const node = async (number: number) => {
@@ -84,7 +84,7 @@ function given8Merchants(context: TestContext, { receiverMs = 3 * second, readMs
         send: ({ headers }) =>
           alive(async () => {
             const id = headers["webhook-id"] ?? "";
-            heard.set(id, [...(heard.get(id) ?? []), name]);
+            received.set(id, [...(received.get(id) ?? []), name]);
             await time.sleep(receiverMs);
             return { kind: "answered", status: 200, retryAfter: undefined };
           }),
@@ -119,12 +119,12 @@ function given8Merchants(context: TestContext, { receiverMs = 3 * second, readMs
       await time.pass(150);
     }
   };
-  return { time, store, heard, node, busy, committed: () => committed };
+  return { time, store, received, node, busy, committed: () => committed };
 }
 
 describe("several nodes that send notifications", () => {
   test("send each once while nodes come, and share the work", async (context) => {
-    const { time, heard, node, busy, committed } = given8Merchants(context);
+    const { time, received, node, busy, committed } = given8Merchants(context);
     await node(2);
     await busy(5 * second);
     await node(1);
@@ -132,44 +132,44 @@ describe("several nodes that send notifications", () => {
     await node(3);
     await busy(15 * second);
     await time.pass(20 * second);
-    assert.equal(heard.size, committed());
+    assert.equal(received.size, committed());
     assert.deepEqual(
-      Array.from(heard.values()).filter((nodes) => nodes.length !== 1),
+      Array.from(received.values()).filter((nodes) => nodes.length !== 1),
       [],
     );
-    const last = Array.from(heard.values()).slice(-100).flat();
+    const last = Array.from(received.values()).slice(-100).flat();
     assert.deepEqual(new Set(last).size, 3, "control: all of them send in the end");
   });
 
   test("send nothing twice when an attempt ends while a read is on its way that still shows it", async (context) => {
-    const { time, heard, node, busy, committed } = given8Merchants(context, {
+    const { time, received, node, busy, committed } = given8Merchants(context, {
       receiverMs: 120,
       readMs: 70,
     });
     await node(1);
     await busy(10 * second);
     await time.pass(10 * second);
-    assert.equal(heard.size, committed());
-    assert.ok(Array.from(heard.values()).every((nodes) => nodes.length === 1));
+    assert.equal(received.size, committed());
+    assert.ok(Array.from(received.values()).every((nodes) => nodes.length === 1));
   });
 
   test("send everything that a killed one leaves behind, within its lease and a poll", async (context) => {
-    const { time, store, heard, node, busy, committed } = given8Merchants(context);
+    const { time, store, received, node, busy, committed } = given8Merchants(context);
     const [victim] = [await node(1), await node(2)];
     await busy(15 * second);
-    const before = heard.size;
+    const before = received.size;
     victim.kill();
     await busy(5 * second);
     await time.pass(10 * second);
     // Long enough for the queued messages, four at a time.
     await time.pass(30 * second);
-    assert.equal(heard.size, committed());
+    assert.equal(received.size, committed());
     assert.deepEqual(
       await store.merchantsDue(instant(Number.MAX_SAFE_INTEGER), undefined, 10),
       [],
       "and it is written down",
     );
-    const repeats = Array.from(heard.values()).filter((nodes) => nodes.length > 1);
+    const repeats = Array.from(received.values()).filter((nodes) => nodes.length > 1);
     // Only the messages in flight at its death, four per merchant at most, and never twice by one
     // node.
     assert.ok(repeats.length <= 4 * merchants.length, `${repeats.length}`);

@@ -305,12 +305,12 @@ class Place {
   }
 
   async knows({ port }: Server, code: string): Promise<boolean> {
-    const heard = await this.#client.send({
+    const received = await this.#client.send({
       port,
       path: "/ws/query",
       body: JSON.stringify({ integration_key: integrationKey, merchant_payment_code: code }),
     });
-    return heard?.body.includes(`"${code}"`) === true && heard.body.includes('"hash"');
+    return received?.body.includes(`"${code}"`) === true && received.body.includes('"hash"');
   }
 
   run(...args: readonly string[]): ReturnType<Place["runWith"]> {
@@ -344,13 +344,13 @@ class Load {
     this.#ended = (async () => {
       for (let number = 0; !this.#stopped; number += 1) {
         const code = `${prefix}-${number}`;
-        const heard = await client.send({
+        const received = await client.send({
           port,
           path: "/ws/direct",
           body: JSON.stringify(directBody(code)),
         });
-        if (heard === undefined) return;
-        if (heard.body.includes('"status":"CO"')) this.codes.push(code);
+        if (received === undefined) return;
+        if (received.body.includes('"status":"CO"')) this.codes.push(code);
       }
     })();
   }

@@ -9,12 +9,12 @@ import { directBody, integrationKey, startTestServer, type TestServer } from "..
  */
 async function startReceiver(
   context: TestContext,
-  heard: string[],
+  received: string[],
   answer: () => Promise<number>,
 ): Promise<string> {
   const server = createServer((request, response) => {
     request.resume().on("end", () => {
-      heard.push("notification");
+      received.push("notification");
       void answer().then((status) => response.writeHead(status).end());
     });
   });

@@ -57,8 +57,8 @@ test(
     await using first = await start(0);
     cpSync(join(folder, "0"), join(folder, "1"), { recursive: true });
     await using second = await start(1);
-    const halves = ({ events: told }: TestServer) =>
-      told.some((event) => event.event === "slots_changed" && event.slots === 16);
+    const halves = ({ events: reported }: TestServer) =>
+      reported.some((event) => event.event === "slots_changed" && event.slots === 16);
     await until("both share the work", () => halves(first) && halves(second));
     // The first node keeps the lower half of the slots. The test sets the clock of the node that
     // runs the jobs of the merchant.

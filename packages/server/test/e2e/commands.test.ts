@@ -41,10 +41,10 @@ async function pay(
 async function startReceiver(
   context: TestContext,
   delayMs = 0,
-): Promise<{ readonly url: string; status: number; heard: number }> {
-  const receiver = { url: "", status: 200, heard: 0 };
+): Promise<{ readonly url: string; status: number; received: number }> {
+  const receiver = { url: "", status: 200, received: 0 };
   const server = createServer((request, response) => {
-    receiver.heard += 1;
+    receiver.received += 1;
     request.resume();
     setTimeout(() => response.writeHead(receiver.status).end(), delayMs);
   });
@@ -62,10 +62,10 @@ async function isDelivered(testServer: TestServer): Promise<boolean> {
   const { body } = await testServer.get("/__cofre/notifications", {
     integration_key: integrationKey,
   });
-  const told = body["notifications"] as readonly {
+  const reported = body["notifications"] as readonly {
     readonly deliveries: readonly { readonly state: string }[];
   }[];
-  return told.every(({ deliveries }) => deliveries.every(({ state }) => state !== "waiting"));
+  return reported.every(({ deliveries }) => deliveries.every(({ state }) => state !== "waiting"));
 }
 
 describe("cofre payment", () => {
@@ -331,7 +331,7 @@ describe("cofre notification", () => {
     await pay(testServer, "order-2");
     await until(
       "2 messages are delivered",
-      async () => receiver.heard === 2 && (await isDelivered(testServer)),
+      async () => receiver.received === 2 && (await isDelivered(testServer)),
     );
 
     const listed = await run(context, testServer, "notification", "list");
@@ -354,7 +354,7 @@ describe("cofre notification", () => {
     assert.match(resent.stdout, /^1 deliveries will be made again\.\n$/);
     await until(
       "3 messages are delivered",
-      async () => receiver.heard === 3 && (await isDelivered(testServer)),
+      async () => receiver.received === 3 && (await isDelivered(testServer)),
     );
     const range = await run(
       context,
@@ -370,7 +370,7 @@ describe("cofre notification", () => {
     assert.deepEqual(JSON.parse(range.stdout), { deliveries: 2 });
     await until(
       "5 messages are delivered",
-      async () => receiver.heard === 5 && (await isDelivered(testServer)),
+      async () => receiver.received === 5 && (await isDelivered(testServer)),
     );
     const failed = await run(context, testServer, "notification", "resend", "--failed");
     assert.match(

@@ -258,9 +258,9 @@ describe("a fault on the way of a charge", { timeout: 60_000 }, () => {
       assert.deepEqual((await faults(server)).body["faults"], []);
       assert.equal(await statusOf(server, "order-1"), books[0] === "captured" ? "CO" : "BP-QRY-2");
       await askAndSendAgain(server, "order-1");
-      const told = server.events.filter(({ event }) => event === "fault_injected");
+      const reported = server.events.filter(({ event }) => event === "fault_injected");
       assert.deepEqual(
-        told.map((event) => ({ ...event, merchantId: undefined })),
+        reported.map((event) => ({ ...event, merchantId: undefined })),
         [{ event: "fault_injected", fault: id, kind, path: "/ws/direct", merchantId: undefined }],
       );
       const [first] = server.events.filter(
@@ -276,10 +276,10 @@ describe("a fault on the way of a charge", { timeout: 60_000 }, () => {
     await add(server, { kind: "decline", reason: "insufficient_funds" });
     const seen = await pay(server, "order-1");
     assert.equal(paidBy(seen), "CA");
-    const { transaction_status: told } = envelope(seen)["payment"] as {
+    const { transaction_status: reported } = envelope(seen)["payment"] as {
       readonly transaction_status: Fields;
     };
-    assert.deepEqual([told["code"], told["description"]], ["NOK", "Insufficient funds"]);
+    assert.deepEqual([reported["code"], reported["description"]], ["NOK", "Insufficient funds"]);
     assert.deepEqual(await booksOf(server, "order-1"), ["declined", "0.00"]);
     assert.equal(paidBy(await pay(server, "order-1")), "BP-DR-0");
     assert.equal(paidBy(await pay(server, "order-2")), "CO");

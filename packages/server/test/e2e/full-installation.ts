@@ -60,9 +60,9 @@ export async function answersOf(
   const answers = new Map<string, string>();
   const ask = async (path: string, body: Fields): Promise<void> => {
     const text = JSON.stringify({ integration_key: integrationKey, ...body });
-    const heard = await client.send({ port, path, body: text });
-    assert.ok(heard !== undefined, path);
-    answers.set(`${path} ${text}`, `${heard.status} ${heard.body}`);
+    const received = await client.send({ port, path, body: text });
+    assert.ok(received !== undefined, path);
+    answers.set(`${path} ${text}`, `${received.status} ${received.body}`);
   };
   for (const merchant_payment_code of codes) {
     await ask("/ws/query", { merchant_payment_code });

@@ -31,7 +31,7 @@ function commandOf(
   });
 }
 
-interface Heard {
+interface Received {
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
 }
@@ -40,13 +40,13 @@ interface Heard {
 async function startProgram(
   context: TestContext,
   statuses: number[] = [],
-): Promise<{ readonly url: string; readonly heard: Heard[] }> {
-  const heard: Heard[] = [];
+): Promise<{ readonly url: string; readonly received: Received[] }> {
+  const received: Received[] = [];
   const server = createServer((request, response) => {
     let body = "";
     request.setEncoding("latin1").on("data", (piece: string) => (body += piece));
     request.on("end", () => {
-      heard.push({ headers: request.headers, body });
+      received.push({ headers: request.headers, body });
       response.writeHead(statuses.shift() ?? 200).end("OK");
     });
   });
@@ -55,7 +55,7 @@ async function startProgram(
     server.close();
     server.closeAllConnections();
   });
-  return { url: `http://127.0.0.1:${portOf(server.address())}/hook?shop=1`, heard };
+  return { url: `http://127.0.0.1:${portOf(server.address())}/hook?shop=1`, received };
 }
 
 function portOf(address: ReturnType<ReturnType<typeof createServer>["address"]>): number {
@@ -96,17 +96,17 @@ async function outcomes(testServer: TestServer): Promise<(string | null)[]> {
   const { body } = await testServer.get("/__cofre/notifications", {
     integration_key: integrationKey,
   });
-  const told = body["notifications"] as {
+  const reported = body["notifications"] as {
     readonly deliveries: readonly { readonly outcome?: string }[];
   }[];
-  return told.flatMap(({ deliveries }) => deliveries.map(({ outcome = null }) => outcome));
+  return reported.flatMap(({ deliveries }) => deliveries.map(({ outcome = null }) => outcome));
 }
 
 // Each test has its own server, and most of its time is the start of commands.
 describe("cofre listen", { concurrency: 3 }, () => {
   test("verifies, shows and passes on the same bytes, and is gone from the account after Ctrl-C", async (context) => {
     await using testServer = await startCofre();
-    const { url, heard } = await startProgram(context);
+    const { url, received } = await startProgram(context);
     await setSettings(testServer, { notificationEndpoints: [{ id: "shop", url, enabled: false }] });
     const listening = commandOf(context, testServer, ["listen", "--forward-to", url]);
     await listening.stderrMatch(/Ctrl-C stops it/);
@@ -119,12 +119,12 @@ describe("cofre listen", { concurrency: 3 }, () => {
       `^\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\d  #1  update      ${hash} CO  attempt 1  verified  answered 200 \\(by the program\\)$`,
     );
     assert.match(line, shown);
-    assert.equal(heard.length, 1);
+    assert.equal(received.length, 1);
     assert.equal(
-      heard[0]?.body,
+      received[0]?.body,
       `operation=payment_status_change&notification_type=update&hash_codes=${hash}`,
     );
-    const { headers } = heard[0] ?? { headers: {} };
+    const { headers } = received[0] ?? { headers: {} };
     assert.equal(headers["content-type"], "application/x-www-form-urlencoded");
     const passedOn = [
       "webhook-id",
@@ -157,7 +157,7 @@ describe("cofre listen", { concurrency: 3 }, () => {
       settings: { captureWindowDays: 2 },
     });
     assert.equal(body["status"], "SUCCESS");
-    const { url, heard } = await startProgram(context);
+    const { url, received } = await startProgram(context);
     const listening = commandOf(context, server, ["listen", "--forward-to", url], key);
     await listening.stderrMatch(/Ctrl-C stops it/);
     const order = { ...directBody("one"), integration_key: key };
@@ -177,7 +177,7 @@ describe("cofre listen", { concurrency: 3 }, () => {
     );
 
     // A replay of the first message.
-    const [first] = heard;
+    const [first] = received;
     assert.ok(first !== undefined);
     const [, port = ""] = /on port (\d+)/.exec(listening.stderr) ?? [];
     const headers = Object.entries(first.headers).filter(([name]) =>

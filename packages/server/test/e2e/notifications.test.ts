@@ -12,7 +12,7 @@ import {
 } from "../server.ts";
 import { until } from "../until.ts";
 
-interface Heard {
+interface Received {
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
 }
@@ -21,13 +21,13 @@ interface Heard {
 async function startReceiver(
   context: TestContext,
   statuses: number[] = [],
-): Promise<{ readonly url: string; readonly heard: Heard[] }> {
-  const heard: Heard[] = [];
+): Promise<{ readonly url: string; readonly received: Received[] }> {
+  const received: Received[] = [];
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
     request.on("data", (chunk: Buffer) => chunks.push(chunk));
     request.on("end", () => {
-      heard.push({ headers: request.headers, body: Buffer.concat(chunks).toString() });
+      received.push({ headers: request.headers, body: Buffer.concat(chunks).toString() });
       response.writeHead(statuses.shift() ?? 200).end("OK");
     });
   });
@@ -38,14 +38,14 @@ async function startReceiver(
   });
   const address = server.address();
   assert.ok(typeof address === "object" && address !== null);
-  return { url: `http://127.0.0.1:${address.port}/notify`, heard };
+  return { url: `http://127.0.0.1:${address.port}/notify`, received };
 }
 
 function textOf(header: string | string[] | undefined): string {
   return typeof header === "string" ? header : "";
 }
 
-function told(
+function reported(
   testServer: TestServer,
   query: Record<string, string> = {},
 ): Promise<Record<string, unknown>> {
@@ -54,14 +54,14 @@ function told(
     .then(({ body }) => body);
 }
 
-interface DeliveryTold {
+interface ReportedDelivery {
   readonly attempts: number;
   readonly state: string;
 }
 
-async function deliveriesOf(testServer: TestServer): Promise<readonly DeliveryTold[]> {
-  const { notifications } = (await told(testServer)) as {
-    readonly notifications: readonly { readonly deliveries: readonly DeliveryTold[] }[];
+async function deliveriesOf(testServer: TestServer): Promise<readonly ReportedDelivery[]> {
+  const { notifications } = (await reported(testServer)) as {
+    readonly notifications: readonly { readonly deliveries: readonly ReportedDelivery[] }[];
   };
   return notifications.flatMap(({ deliveries }) => deliveries);
 }
@@ -69,7 +69,7 @@ async function deliveriesOf(testServer: TestServer): Promise<readonly DeliveryTo
 describe("notifications of the whole server", () => {
   test("an endpoint that has answered 410 says so and since when, and hears what was kept once it is switched on", async (context) => {
     await using testServer = await startTestServer();
-    const { url, heard } = await startReceiver(context, [410]);
+    const { url, received } = await startReceiver(context, [410]);
     const notificationEndpoints = [{ id: "shop", url }];
     await testServer.postJson("/__cofre/settings", {
       integration_key: integrationKey,
@@ -78,7 +78,7 @@ describe("notifications of the whole server", () => {
     const endpoint = async (
       query: Record<string, string> = {},
     ): Promise<Readonly<Record<string, unknown>>> => {
-      const { endpoints } = (await told(testServer, query)) as {
+      const { endpoints } = (await reported(testServer, query)) as {
         readonly endpoints: readonly Readonly<Record<string, unknown>>[];
       };
       return endpoints[0] ?? {};
@@ -96,7 +96,7 @@ describe("notifications of the whole server", () => {
       { disable: "shop", replay: "failed" },
     ])
       assert.equal(
-        (await told(testServer, wrong as Record<string, string>))["status_code"],
+        (await reported(testServer, wrong as Record<string, string>))["status_code"],
         "COFRE-145",
         JSON.stringify(wrong),
       );
@@ -118,13 +118,13 @@ describe("notifications of the whole server", () => {
       off["disabled_at"],
       "settings that are read and written back change nothing",
     );
-    assert.equal(heard.length, 1);
+    assert.equal(received.length, 1);
     const after = await endpoint({ enable: "shop" });
     assert.deepEqual(
       [after["state"], after["disabled_at"], after["gone_at"], after["enabled"]],
       ["enabled", undefined, undefined, true],
     );
-    await until("the receiver is called twice", () => heard.length === 2);
+    await until("the receiver is called twice", () => received.length === 2);
   });
 
   test("what is no number and no hash is refused, and not taken for nothing", async () => {
@@ -137,14 +137,14 @@ describe("notifications of the whole server", () => {
       [{ replay: "range", from: "1", to: "1e3" }, "COFRE-48"],
       [{ replay: "payment", hash: "order-1" }, "COFRE-48"],
     ] as const)
-      assert.equal((await told(testServer, wrong))["status_code"], code, JSON.stringify(wrong));
+      assert.equal((await reported(testServer, wrong))["status_code"], code, JSON.stringify(wrong));
     for (const right of [{ after: "0" }, { hash: "0".repeat(48) }, { replay: "failed" }])
-      assert.equal((await told(testServer, right))["status"], "SUCCESS", JSON.stringify(right));
+      assert.equal((await reported(testServer, right))["status"], "SUCCESS", JSON.stringify(right));
   });
 
   test("reach the account's address, and both signatures verify", async (context) => {
     await using testServer = await startTestServer();
-    const { url, heard } = await startReceiver(context);
+    const { url, received } = await startReceiver(context);
     await testServer.get("/__cofre/settings", {
       integration_key: integrationKey,
       "settings[notificationUrl]": url,
@@ -152,8 +152,8 @@ describe("notifications of the whole server", () => {
 
     const { body } = await testServer.postJson("/ws/direct", directBody("told"));
     const { hash } = body["payment"] as { readonly hash: string };
-    await until("the receiver is called", () => heard.length === 1);
-    const [first] = heard;
+    await until("the receiver is called", () => received.length === 1);
+    const [first] = received;
     assert.ok(first !== undefined);
     assert.equal(
       first.body,
@@ -172,7 +172,7 @@ describe("notifications of the whole server", () => {
       );
     }
     // The receivers' library signs the same text with the secret that the account shows.
-    const { endpoints } = (await told(testServer)) as {
+    const { endpoints } = (await reported(testServer)) as {
       readonly endpoints: readonly { readonly secret: string }[];
     };
     const receiver = new Webhook(endpoints[0]?.secret ?? "");
@@ -198,13 +198,13 @@ describe("notifications of the whole server", () => {
       integration_key: integrationKey,
       merchant_payment_code: "held",
     });
-    await until("the receiver is called", () => own.heard.length === 1);
-    assert.deepEqual([own.heard.length, account.heard.length], [1, 0]);
+    await until("the receiver is called", () => own.received.length === 1);
+    assert.deepEqual([own.received.length, account.received.length], [1, 0]);
   });
 
   test("are tried again after a failure under the same id, and can be asked for once more", async (context) => {
     await using testServer = await startTestServer();
-    const { url, heard } = await startReceiver(context, [500]);
+    const { url, received } = await startReceiver(context, [500]);
     await testServer.get("/__cofre/settings", {
       integration_key: integrationKey,
       "settings[notificationUrl]": url,
@@ -217,8 +217,8 @@ describe("notifications of the whole server", () => {
     );
     // The second attempt is due five seconds later, plus at most a tenth.
     testServer.clock.advance(6_000);
-    await until("the receiver is called twice", () => heard.length === 2);
-    assert.equal(heard[0]?.headers["webhook-id"], heard[1]?.headers["webhook-id"]);
+    await until("the receiver is called twice", () => received.length === 2);
+    assert.equal(received[0]?.headers["webhook-id"], received[1]?.headers["webhook-id"]);
     // Until this result is stored too, the delivery still waits, and waiting deliveries are not
     // queued again.
     await until(
@@ -227,17 +227,17 @@ describe("notifications of the whole server", () => {
     );
 
     assert.equal(
-      (await told(testServer, { replay: "range", from: "1", to: "1" }))["deliveries"],
+      (await reported(testServer, { replay: "range", from: "1", to: "1" }))["deliveries"],
       1,
     );
-    await until("the receiver is called 3 times", () => heard.length === 3);
-    assert.equal(heard[2]?.headers["webhook-id"], heard[0]?.headers["webhook-id"]);
+    await until("the receiver is called 3 times", () => received.length === 3);
+    assert.equal(received[2]?.headers["webhook-id"], received[0]?.headers["webhook-id"]);
     assert.equal((await deliveriesOf(testServer)).length, 1);
   });
 
   test("of several payments come in one message where the endpoint takes that, which verifies, and show which went together", async (context) => {
     await using testServer = await startTestServer();
-    const { url, heard } = await startReceiver(context, [200, 500]);
+    const { url, received } = await startReceiver(context, [200, 500]);
     const set = async (over: Record<string, unknown>): Promise<string> => {
       const settings = { notificationEndpoints: [{ id: "shop", url, ...over }] };
       return String(
@@ -258,9 +258,9 @@ describe("notifications of the whole server", () => {
       hashes.push((body["payment"] as { readonly hash: string }).hash);
     }
     assert.equal(await set({ hashesPerCall: 3, signatures: ["hmac"] }), "SUCCESS");
-    await until("the receiver is called twice", () => heard.length === 2);
+    await until("the receiver is called twice", () => received.length === 2);
     assert.deepEqual(
-      heard.map(({ body, headers }) => [
+      received.map(({ body, headers }) => [
         new URLSearchParams(body).get("hash_codes"),
         headers["x-cofre-sequence"],
       ]),
@@ -269,10 +269,10 @@ describe("notifications of the whole server", () => {
         [hashes.slice(3).join(), "4,5"],
       ],
     );
-    const [first, second] = heard;
+    const [first, second] = received;
     assert.ok(first !== undefined && second !== undefined);
     assert.ok(!("x-signaturecontent" in first.headers));
-    const { endpoints } = (await told(testServer)) as {
+    const { endpoints } = (await reported(testServer)) as {
       readonly endpoints: readonly { readonly secret: string }[];
     };
     const expected = new Webhook(endpoints[0]?.secret ?? "").sign(
@@ -290,16 +290,16 @@ describe("notifications of the whole server", () => {
       async () => (await deliveriesOf(testServer))[4]?.attempts === 1,
     );
     testServer.clock.advance(6_000);
-    await until("the receiver is called 3 times", () => heard.length === 3);
+    await until("the receiver is called 3 times", () => received.length === 3);
     assert.deepEqual(
-      [heard[2]?.body, heard[2]?.headers["webhook-id"]],
+      [received[2]?.body, received[2]?.headers["webhook-id"]],
       [second.body, second.headers["webhook-id"]],
     );
     await until(
       "attempt 2 is stored",
       async () => (await deliveriesOf(testServer))[4]?.attempts === 2,
     );
-    const { notifications } = (await told(testServer)) as {
+    const { notifications } = (await reported(testServer)) as {
       readonly notifications: readonly {
         readonly deliveries: readonly { readonly state: string; readonly message: number }[];
       }[];
@@ -313,19 +313,19 @@ describe("notifications of the whole server", () => {
 
     // The second payment again: its whole message, and no other.
     assert.equal(
-      (await told(testServer, { replay: "payment", hash: hashes[1] ?? "" }))["deliveries"],
+      (await reported(testServer, { replay: "payment", hash: hashes[1] ?? "" }))["deliveries"],
       3,
     );
-    await until("the receiver is called 4 times", () => heard.length === 4);
+    await until("the receiver is called 4 times", () => received.length === 4);
     assert.deepEqual(
-      [heard[3]?.body, heard[3]?.headers["webhook-id"]],
+      [received[3]?.body, received[3]?.headers["webhook-id"]],
       [first.body, first.headers["webhook-id"]],
     );
   });
 
   test("tell of refunds as they go", async (context) => {
     await using testServer = await startTestServer();
-    const { url, heard } = await startReceiver(context);
+    const { url, received } = await startReceiver(context);
     await testServer.get("/__cofre/settings", {
       integration_key: integrationKey,
       "settings[notificationUrl]": url,
@@ -341,12 +341,12 @@ describe("notifications of the whole server", () => {
     await testServer.postJson("/ws/refund", refund);
     for (let step = 0; step < 2; step += 1) {
       testServer.clock.advance(61_000);
-      await until("the receiver is called for this step", () => heard.length === step + 2);
+      await until("the receiver is called for this step", () => received.length === step + 2);
     }
-    const kinds = heard.map(({ body }) => new URLSearchParams(body).get("notification_type"));
+    const kinds = received.map(({ body }) => new URLSearchParams(body).get("notification_type"));
     assert.deepEqual(kinds, ["update", "refund", "refund"]);
     assert.deepEqual(
-      heard.map(({ headers }) => headers["x-cofre-sequence"]),
+      received.map(({ headers }) => headers["x-cofre-sequence"]),
       ["1", "2", "3"],
     );
   });

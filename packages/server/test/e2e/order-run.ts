@@ -180,7 +180,7 @@ async function playOrder(server: TestServer, chance: Chance, code: string): Prom
       if (!askAgain.has(word)) break;
     }
     const problem = judge(intent, sendings, first, await booksOf(server, code), disturbed);
-    if (problem !== undefined) violations.push(`${code}: ${problem}\n${toldBy(sendings)}`);
+    if (problem !== undefined) violations.push(`${code}: ${problem}\n${reportedBy(sendings)}`);
   }
   return { violations, outcomes };
 }
@@ -298,7 +298,7 @@ function effectOf({ kind, amount, refundCode, body }: Intent, first: Books, book
   }
 }
 
-function toldBy(sendings: readonly Sending[]): string {
+function reportedBy(sendings: readonly Sending[]): string {
   return sendings
     .map(({ intent, fault, before, after, answer }) => {
       const name = intent.key === undefined ? "" : " under a key";

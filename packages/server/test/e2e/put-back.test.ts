@@ -29,24 +29,24 @@ describe("an older copy that is put back", () => {
     const place = await Place.create(context);
     const server = await place.start();
     const held = await server.authorized("held");
-    await server.told("/ws/capture", { hash: await server.authorized("first") });
+    await server.reported("/ws/capture", { hash: await server.authorized("first") });
     await place.received(1);
     await backUp(place.config, join(place.folder, "copy"));
-    await server.told("/ws/cancel", { hash: held });
+    await server.reported("/ws/cancel", { hash: held });
     await place.received(2);
     const before = new Set(place.messageIds);
     await server.end();
 
     await restore(place.config, join(place.folder, "copy"), true);
     const again = await place.start();
-    const captured = await again.told("/ws/capture", { hash: held });
+    const captured = await again.reported("/ws/capture", { hash: held });
     assert.notEqual(
       (captured["payment"] as Record<string, unknown> | undefined)?.["status"],
       "CO",
       "it was voided at the acquirer",
     );
     const other = await again.authorized("other");
-    await again.told("/ws/capture", { hash: other });
+    await again.reported("/ws/capture", { hash: other });
     await place.received(before.size + 1);
 
     const news = place.messageIds.filter((id) => !before.has(id));
@@ -106,7 +106,7 @@ describe("an older copy that is put back", () => {
       await putBack(place);
       const third = await place.start();
       assert.deepEqual(third.alarms, [reason]);
-      await third.told("/ws/capture", { hash: held });
+      await third.reported("/ws/capture", { hash: held });
       assert.ok(third.attemptsOf(held) > 1_000_000);
       await third.end();
       assert.deepEqual((await place.start()).alarms, [], "it is told once");
@@ -119,7 +119,7 @@ describe("an older copy that is put back", () => {
       const server = await place.start();
       assert.deepEqual(server.alarms, []);
       const held = await server.authorized(`held-${time}`);
-      await server.told("/ws/capture", { hash: held });
+      await server.reported("/ws/capture", { hash: held });
       assert.equal(server.attemptsOf(held), 2);
       await server.end("SIGKILL");
     }
@@ -135,7 +135,7 @@ describe("a database beside other keys", () => {
       const [one, other] = [await Place.create(context), await Place.create(context)];
       for (const place of [one, other]) {
         const server = await place.start();
-        await server.told("/ws/token", {
+        await server.reported("/ws/token", {
           payment_type_code: "visa",
           country: "br",
           creditcard: testCard,
@@ -167,7 +167,7 @@ describe("a database beside other keys", () => {
       const url = await databases.create();
       const [one, other] = [await Place.create(context, url), await Place.create(context, url)];
       const server = await one.start();
-      await server.told("/ws/token", {
+      await server.reported("/ws/token", {
         payment_type_code: "visa",
         country: "br",
         creditcard: testCard,
@@ -213,7 +213,7 @@ describe(
       place.databaseUrl = copy;
       const third = await place.start();
       assert.deepEqual(third.alarms, ["older_than_noted"]);
-      await third.told("/ws/capture", { hash: held });
+      await third.reported("/ws/capture", { hash: held });
       const [row] = await query<{ readonly attempts: number }>(
         copy,
         `SELECT attempts FROM payment WHERE id = decode('${held}', 'hex')`,
@@ -234,7 +234,7 @@ describe(
       assert.ok(begun !== undefined && begun > epoch);
       await until("attempts are numbered from the new incarnation", async () => {
         const next = await third.authorized(`after-${performance.now()}`);
-        await third.told("/ws/capture", { hash: next });
+        await third.reported("/ws/capture", { hash: next });
         const [after] = await query<{ readonly attempts: number }>(
           copy,
           `SELECT attempts FROM payment WHERE id = decode('${next}', 'hex')`,
@@ -356,7 +356,7 @@ class Server {
     this.#client = client;
   }
 
-  async told(
+  async reported(
     path: string,
     body: Readonly<Record<string, unknown>>,
   ): Promise<Readonly<Record<string, unknown>>> {
@@ -374,7 +374,7 @@ class Server {
       creditcard: { ...testCard, auto_capture: false },
       notification_url: this.#place.receiver,
     };
-    const { payment } = await this.told("/ws/direct", directBody(code, fields));
+    const { payment } = await this.reported("/ws/direct", directBody(code, fields));
     return String((payment as Record<string, unknown>)["hash"]);
   }
 

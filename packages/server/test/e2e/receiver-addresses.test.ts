@@ -8,17 +8,17 @@ import { until } from "../until.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
-interface Heard {
+interface Received {
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
 }
 
 async function startReceiver(
   context: TestContext,
-): Promise<{ readonly port: number; readonly heard: Heard[] }> {
-  const heard: Heard[] = [];
+): Promise<{ readonly port: number; readonly received: Received[] }> {
+  const received: Received[] = [];
   const server = createServer(({ url = "", headers }, response) => {
-    heard.push({ path: url, headers });
+    received.push({ path: url, headers });
     response.end();
   });
   await once(server.listen(0, "127.0.0.1"), "listening");
@@ -26,7 +26,7 @@ async function startReceiver(
     server.close();
     server.closeAllConnections();
   });
-  return { port: (server.address() as AddressInfo).port, heard };
+  return { port: (server.address() as AddressInfo).port, received };
 }
 
 const set = async (
@@ -82,7 +82,7 @@ describe("an address that is never called", () => {
 
   test("of a payment gives way to the account's own, with a warning", async (context) => {
     await using testServer = await startTestServer();
-    const { port, heard } = await startReceiver(context);
+    const { port, received } = await startReceiver(context);
     await set(testServer, endpointAt(`http://127.0.0.1:${port}/own`));
     const response = await fetch(`${testServer.url}/ws/direct`, {
       method: "POST",
@@ -93,8 +93,8 @@ describe("an address that is never called", () => {
       response.headers.get("x-cofre-warning") ?? "",
       /notification_url is ignored.*private or reserved/,
     );
-    await until("the receiver is called", () => heard.length === 1);
-    assert.equal(heard[0]?.path, "/own");
+    await until("the receiver is called", () => received.length === 1);
+    assert.equal(received[0]?.path, "/own");
   });
 
   test("is called where its network is named", async () => {
@@ -134,7 +134,7 @@ const longKey = "test_ik_of_receivers_beyond";
 
 describe("a world that anybody may make", () => {
   test("has no receivers on the machine itself where the server listens beyond it, unless they are named", async (context) => {
-    const { port, heard } = await startReceiver(context);
+    const { port, received } = await startReceiver(context);
     const url = `http://127.0.0.1:${port}/hook`;
     for (const [environment, reached] of [
       [{ COFRE_HOST: beyond }, false],
@@ -154,13 +154,13 @@ describe("a world that anybody may make", () => {
         (await set(testServer, endpointAt(url), key))["status"],
         reached ? "SUCCESS" : "ERROR",
       );
-      const before = heard.length;
+      const before = received.length;
       const sale = await testServer.postJson("/ws/direct", {
         ...directBody("told", { notification_url: url }),
         integration_key: key,
       });
       assert.equal(sale.body["status"], "SUCCESS");
-      if (reached) await until("the receiver is called", () => heard.length > before);
+      if (reached) await until("the receiver is called", () => received.length > before);
       assert.equal(
         (await set(testServer, endpointAt(url), longKey))["status"],
         "SUCCESS",
@@ -170,7 +170,7 @@ describe("a world that anybody may make", () => {
   });
 
   test("has no name that leads to the machine itself there either", async (context) => {
-    const { port, heard } = await startReceiver(context);
+    const { port, received } = await startReceiver(context);
     await using testServer = await startTestServer({
       environment: { COFRE_HOST: beyond, COFRE_SANDBOX_INTEGRATION_KEY: longKey },
     });
@@ -201,14 +201,14 @@ describe("a world that anybody may make", () => {
       );
       return outcome === "refused_address";
     });
-    assert.equal(heard.length, 0);
+    assert.equal(received.length, 0);
   });
 });
 
 describe("an address with a password", () => {
   test("is called with it, and shown without it in every list", async (context) => {
     await using testServer = await startTestServer();
-    const { port, heard } = await startReceiver(context);
+    const { port, received } = await startReceiver(context);
     const shown = `http://shop:***@127.0.0.1:${port}/hook`;
     const url = shown.replace("***", "s3cret-word");
     assert.equal(
@@ -226,7 +226,7 @@ describe("an address with a password", () => {
     );
     const basic = `Basic ${Buffer.from("shop:s3cret-word").toString("base64")}`;
     assert.deepEqual(
-      heard.map(({ headers }) => headers.authorization),
+      received.map(({ headers }) => headers.authorization),
       [basic, basic, basic],
     );
     const answers = [
@@ -268,7 +268,7 @@ describe("an address with a password", () => {
 
   test("is kept when settings are read and written back, and refused when its password is missing", async (context) => {
     await using testServer = await startTestServer();
-    const { port, heard } = await startReceiver(context);
+    const { port, received } = await startReceiver(context);
     const url = `http://shop:s3cret-word@127.0.0.1:${port}/hook`;
     await set(testServer, { ...endpointAt(url), notificationUrl: url });
     const { settings } = (await set(testServer, {})) as { readonly settings: Fields };
@@ -288,8 +288,10 @@ describe("an address with a password", () => {
       "SUCCESS",
     );
     await testServer.postJson("/ws/direct", directBody("kept"));
-    await until("the receiver is called twice", () => heard.length === 2);
-    assert.ok(heard.every(({ headers }) => headers.authorization?.startsWith("Basic ") === true));
+    await until("the receiver is called twice", () => received.length === 2);
+    assert.ok(
+      received.every(({ headers }) => headers.authorization?.startsWith("Basic ") === true),
+    );
     const other = endpointAt(`http://shop:***@127.0.0.1:${port}/other`);
     assert.match(
       String((await set(testServer, other))["status_message"]),

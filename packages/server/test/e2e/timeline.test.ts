@@ -243,7 +243,7 @@ describe("the timeline of a payment", () => {
     const explained = succeeded(
       await testServer.get("/__cofre/explain", { integration_key: integrationKey, hash }),
     );
-    const told = entries.flatMap(({ data }) => (data["postings"] ?? []) as readonly unknown[]);
-    assert.equal(told.length, (explained["postings"] as readonly unknown[]).length);
+    const reported = entries.flatMap(({ data }) => (data["postings"] ?? []) as readonly unknown[]);
+    assert.equal(reported.length, (explained["postings"] as readonly unknown[]).length);
   });
 });

@@ -25,7 +25,7 @@ class Player {
   readonly #cofre: Cofre;
   readonly #world: World;
   readonly #random: SeededRandom;
-  readonly told: string[] = [];
+  readonly reported: string[] = [];
   readonly #kept = new Set<string>();
   #orders = 0;
   #refunded = 0;
@@ -94,7 +94,7 @@ class Player {
 
   async #step(): Promise<void> {
     const world = this.#world;
-    const hash = () => this.#one(this.told) ?? "0".repeat(48);
+    const hash = () => this.#one(this.reported) ?? "0".repeat(48);
     switch (this.#below(16)) {
       case 0:
       case 1:
@@ -174,7 +174,7 @@ class Player {
       },
     });
     const { hash } = (answer["payment"] ?? {}) as { readonly hash?: string };
-    if (hash !== undefined) this.told.push(hash);
+    if (hash !== undefined) this.reported.push(hash);
   }
 
   async #post(path: string, fields: Fields): Promise<Fields> {

@@ -80,9 +80,9 @@ describe("what is asked of a world at the same time", () => {
   test("advances add up, however many there are, and none sets the time back", async (context) => {
     // The first move is slow, and still running when the others are requested: a `next` that ran
     // before it would reach another moment.
-    const told = Promise.withResolvers<void>();
+    const reported = Promise.withResolvers<void>();
     const url = await startReceiver(context, (_, response) => {
-      told.resolve();
+      reported.resolve();
       setTimeout(() => response.end(), 500);
     });
     await using cofre = await startCofre();
@@ -92,7 +92,7 @@ describe("what is asked of a world at the same time", () => {
     });
     await pay(cofre, world, "order", { auto_capture: false });
     const first = world.clock.advance("5d");
-    await told.promise;
+    await reported.promise;
     await Promise.all([first, world.clock.advance("1d"), world.clock.advance("next")]);
     assert.equal((await world.clock.now()).toISOString(), "2026-01-07T00:00:00.000Z");
     await pay(cofre, world, "another", { auto_capture: false });
@@ -213,8 +213,8 @@ describe("a world that takes its time", () => {
   });
 
   test("ends when it is deleted, and when the server is closed, though its receiver hangs", async (context) => {
-    const heard: string[] = [];
-    const url = await startReceiver(context, ({ url: path = "" }) => void heard.push(path));
+    const received: string[] = [];
+    const url = await startReceiver(context, ({ url: path = "" }) => void received.push(path));
     const cofre = await startCofre();
     const settings = { notificationEndpoints: [{ id: "shop", url }] };
     const hanging = async (): Promise<{
@@ -223,9 +223,9 @@ describe("a world that takes its time", () => {
     }> => {
       const world = await cofre.worlds.create({ seed: "hangs", settings });
       await pay(cofre, world, "order", { auto_capture: false });
-      const before = heard.length;
+      const before = received.length;
       const moved = Promise.allSettled([world.clock.advance("30d")]);
-      await until("the receiver is called", () => heard.length > before);
+      await until("the receiver is called", () => received.length > before);
       return { world, moved };
     };
     // An attempt alone takes twenty seconds.
@@ -241,10 +241,10 @@ describe("a world that takes its time", () => {
   });
 
   test("is reset and restored at once though its receiver hangs, and whoever moves its time is told", async (context) => {
-    const heard: string[] = [];
+    const received: string[] = [];
     let hangs = true;
     const url = await startReceiver(context, ({ url: path = "" }, response) => {
-      heard.push(path);
+      received.push(path);
       if (!hangs) response.end();
     });
     await using cofre = await startCofre();
@@ -255,13 +255,13 @@ describe("a world that takes its time", () => {
     await world.snapshot("empty");
     for (const begin of [() => world.reset(), () => world.restore("empty")]) {
       await pay(cofre, world, "order", { auto_capture: false });
-      const before = heard.length;
+      const before = received.length;
       const moved = assert.rejects(world.clock.advance("30d"), /COFRE-162/);
-      await until("the receiver is called", () => heard.length > before);
+      await until("the receiver is called", () => received.length > before);
       await begin();
       await moved;
       assert.equal(
-        heard.length,
+        received.length,
         before + 1,
         "another attempt would have begun after twenty seconds",
       );
@@ -269,13 +269,13 @@ describe("a world that takes its time", () => {
       await assert.rejects(world.payments.timeline("order"), /BP-QRY-2/);
     }
     hangs = false;
-    const before = heard.length;
+    const before = received.length;
     assert.deepEqual(await world.clock.advance("30d"), { payments: 0, deliveries: 0, cards: 0 });
-    assert.equal(heard.length, before);
+    assert.equal(received.length, before);
     // Control: new notifications are delivered.
     await pay(cofre, world, "order");
     await world.clock.advance("1d");
-    assert.equal(heard.length, before + 1);
+    assert.equal(received.length, before + 1);
   });
 
   test("is moved at once though its time goes on and its acquirer never answers", async () => {
@@ -295,9 +295,9 @@ describe("a world that takes its time", () => {
 test("worlds of one seed try again at the same times, in whatever order their receivers answer", async (context) => {
   await using cofre = await startCofre();
   const timesOf = async (slow: "1" | "2"): Promise<readonly string[]> => {
-    const heard: string[] = [];
+    const received: string[] = [];
     const url = await startReceiver(context, ({ headers }, response) => {
-      heard.push(
+      received.push(
         `${String(headers["x-cofre-sequence"])} ${String(headers["x-cofre-attempt"])} ${String(headers["webhook-timestamp"])}`,
       );
       setTimeout(
@@ -314,7 +314,7 @@ test("worlds of one seed try again at the same times, in whatever order their re
       await post(cofre, world, "/ws/capture", { merchant_payment_code: code });
     }
     await world.clock.advance("2h");
-    return heard.toSorted();
+    return received.toSorted();
   };
   const [first, second] = [await timesOf("1"), await timesOf("2")];
   assert.ok(first.length >= 6, JSON.stringify(first));

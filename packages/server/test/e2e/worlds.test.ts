@@ -62,13 +62,13 @@ function hashOf({ body, text }: Answer): string {
   return hash;
 }
 
-interface Heard {
+interface Received {
   readonly headers: Readonly<Record<string, unknown>>;
   readonly body: string;
 }
 
 /** A message without the signatures that are made with the installation's certificate. */
-function withoutRsa({ headers, body }: Heard): Heard {
+function withoutRsa({ headers, body }: Received): Received {
   return {
     headers: Object.fromEntries(
       Object.entries(headers).filter(([name]) => !name.startsWith("x-signature")),
@@ -80,13 +80,13 @@ function withoutRsa({ headers, body }: Heard): Heard {
 interface Receiver {
   readonly url: string;
   status: number;
-  readonly heard: Heard[];
+  readonly received: Received[];
   readonly maxConcurrent: number;
 }
 
 /** A receiver that answers with the configured status, and keeps the messages. */
 async function startReceiver(context: TestContext, delayMs = 0): Promise<Receiver> {
-  const receiver = { url: "", status: 200, heard: [] as Heard[], maxConcurrent: 0 };
+  const receiver = { url: "", status: 200, received: [] as Received[], maxConcurrent: 0 };
   let atOnce = 0;
   const server = createServer((request, response) => {
     atOnce += 1;
@@ -95,7 +95,7 @@ async function startReceiver(context: TestContext, delayMs = 0): Promise<Receive
     request.on("data", (piece: Buffer) => pieces.push(piece));
     request.on("end", () => {
       const { host: _, ...headers } = request.headers;
-      receiver.heard.push({ headers, body: Buffer.concat(pieces).toString() });
+      receiver.received.push({ headers, body: Buffer.concat(pieces).toString() });
       setTimeout(() => {
         atOnce -= 1;
         response.writeHead(receiver.status).end();
@@ -122,7 +122,7 @@ describe("worlds", () => {
     // Recovery resolves all of them at one moment.
     await world.clock.advance("90min");
     assert.equal(receiver.maxConcurrent, 1);
-    const numbers = receiver.heard.map(({ headers }) => Number(headers["x-cofre-sequence"]));
+    const numbers = receiver.received.map(({ headers }) => Number(headers["x-cofre-sequence"]));
     assert.deepEqual(
       numbers,
       numbers.toSorted((a, b) => a - b),
@@ -201,7 +201,7 @@ describe("worlds", () => {
       await pay(cofre, world, `order-${each}`);
       assert.deepEqual(await world.clock.advance("1h"), { payments: 0, deliveries: 0, cards: 0 });
     }
-    assert.equal(receiver.heard.length, 60);
+    assert.equal(receiver.received.length, 60);
   });
 
   test("of one seed answer the same requests alike, byte for byte, and tell receivers the same", async (context) => {
@@ -258,14 +258,14 @@ describe("worlds", () => {
             .replace(receiver.url, "http://shop.example/")
             .replace(/"certificate_fingerprint":"[0-9A-F]{40}",/, ""),
         );
-        return { answers, heard: receiver.heard.map(withoutRsa) };
+        return { answers, received: receiver.received.map(withoutRsa) };
       }),
     );
     const [first, second] = runs;
     assert.ok(first !== undefined && second !== undefined);
     assert.deepEqual(second.answers, first.answers);
-    assert.deepEqual(second.heard, first.heard);
-    assert.ok(first.heard.length >= 3, JSON.stringify(first.heard));
+    assert.deepEqual(second.received, first.received);
+    assert.ok(first.received.length >= 3, JSON.stringify(first.received));
     assert.ok(
       first.answers.every((answer) => answer.includes("SUCCESS")),
       first.answers.join("\n"),
@@ -471,7 +471,7 @@ describe("a world's time", () => {
     assert.equal(await statusOf(cofre, world, "order"), "CA");
     // Sent during the call, with the content of the fourth day, not at the end.
     assert.deepEqual(
-      receiver.heard.map(({ body }) => body),
+      receiver.received.map(({ body }) => body),
       [`operation=payment_status_change&notification_type=update&hash_codes=${hash}`],
     );
     const { facts } = await world.payments.explain("order");
@@ -498,10 +498,10 @@ describe("a world's time", () => {
     await world.clock.advance("1h");
     // The acquirer executed it, never received it, or executed it late: every case is resolved or
     // reversed.
-    const told = await Promise.all(
+    const reported = await Promise.all(
       ["lose_answer", "lose_request", "late_answer"].map((code) => world.payments.explain(code)),
     );
-    for (const { state, problems } of told) {
+    for (const { state, problems } of reported) {
       assert.ok(state === "declined" || state === "captured" || state === "voided", state);
       assert.deepEqual(problems, []);
     }
@@ -603,12 +603,12 @@ describe("a world's time", () => {
     const { integrationKey } = world;
     await post(cofre, { integrationKey }, "/ws/capture", { merchant_payment_code: "order" });
     const done = await world.clock.advance("10d");
-    const [told] = await world.notifications.list();
-    assert.equal(told?.deliveries[0]?.state, "failed");
-    assert.equal(told.deliveries[0].attempts, receiver.heard.length);
+    const [reported] = await world.notifications.list();
+    assert.equal(reported?.deliveries[0]?.state, "failed");
+    assert.equal(reported.deliveries[0].attempts, receiver.received.length);
     assert.ok(done.deliveries >= 8, JSON.stringify(done));
-    assert.equal(new Set(receiver.heard.map(({ headers }) => headers["webhook-id"])).size, 1);
-    const times = receiver.heard.map(({ headers }) => Number(headers["webhook-timestamp"]));
+    assert.equal(new Set(receiver.received.map(({ headers }) => headers["webhook-id"])).size, 1);
+    const times = receiver.received.map(({ headers }) => Number(headers["webhook-timestamp"]));
     assert.deepEqual(
       times,
       times.toSorted((left, right) => left - right),

@@ -583,15 +583,15 @@ const outsideWays: readonly Way[] = [
  */
 function speak(port: number, text: string, hangUpMs = 2_000): Promise<string> {
   return new Promise((resolve) => {
-    let heard = "";
+    let received = "";
     const socket = connect(port, "127.0.0.1", () => socket.write(text));
     socket.setTimeout(hangUpMs, () => socket.destroy());
     socket.setEncoding("latin1").on("data", (piece: string) => {
-      heard += piece;
+      received += piece;
       socket.end();
     });
-    socket.on("error", () => resolve(heard));
-    socket.on("close", () => resolve(heard));
+    socket.on("error", () => resolve(received));
+    socket.on("close", () => resolve(received));
   });
 }
 

@@ -1,7 +1,7 @@
 import { Agent, request as openRequest } from "node:http";
 
 /** A client's answer; undefined: the connection ended before the answer was complete. */
-export type Heard = { readonly status: number; readonly body: string } | undefined;
+export type Received = { readonly status: number; readonly body: string } | undefined;
 
 export interface Call {
   readonly port: number;
@@ -19,7 +19,7 @@ export class WireClient {
     this.#agent = new Agent({ keepAlive: true, maxSockets });
   }
 
-  send({ port, method = "POST", path, headers = {}, body = "" }: Call): Promise<Heard> {
+  send({ port, method = "POST", path, headers = {}, body = "" }: Call): Promise<Received> {
     return new Promise((resolve) => {
       const length = { "content-length": Buffer.byteLength(body) };
       const request = openRequest({
@@ -52,14 +52,16 @@ export class WireClient {
     path: string,
     body: unknown,
   ): Promise<Readonly<Record<string, unknown>> | undefined> {
-    const heard = await this.send({
+    const received = await this.send({
       port,
       path,
       headers: { "content-type": "application/json" },
       body: JSON.stringify(body),
     });
     const answer: unknown =
-      heard === undefined || !heard.body.startsWith("{") ? undefined : JSON.parse(heard.body);
+      received === undefined || !received.body.startsWith("{")
+        ? undefined
+        : JSON.parse(received.body);
     return typeof answer === "object" && answer !== null
       ? (answer as Record<string, unknown>)
       : undefined;

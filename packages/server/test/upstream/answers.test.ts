@@ -70,7 +70,7 @@ describe("what the upstream answers to an authorization", () => {
     const time = new ManualScheduler();
     const upstream = upstreamAt(`http://127.0.0.1:${server.port}`, undefined, time);
     const asked = upstream.authorize(authorizeRequest("p-1"), cardInHand());
-    await server.heard;
+    await server.firstBytes;
     time.release();
     assert.deepEqual(await asked, { kind: "unknown", cause: "timeout" });
     assert.equal(server.connections, 1);

@@ -7,7 +7,7 @@ export interface CannedServer extends AsyncDisposable {
   /** The received bytes, one buffer per connection. */
   readonly received: Buffer[];
   /** Resolves with the first bytes of the first connection. */
-  readonly heard: Promise<void>;
+  readonly firstBytes: Promise<void>;
   /** The answer for the next connections once their request is complete; undefined: no answer. */
   say(answer: string | Buffer | undefined): void;
   /** Number of connections so far, so also the index of the next one. */
@@ -23,7 +23,7 @@ export async function startCannedServer(tls?: TlsOptions): Promise<CannedServer>
   const sockets = new Set<Socket>();
   let answer: string | Buffer | undefined;
   let connections = 0;
-  const { promise: heard, resolve: hear } = Promise.withResolvers<void>();
+  const { promise: firstBytes, resolve: onFirstBytes } = Promise.withResolvers<void>();
   const onConnection = (socket: Socket): void => {
     const place = connections;
     connections += 1;
@@ -34,7 +34,7 @@ export async function startCannedServer(tls?: TlsOptions): Promise<CannedServer>
     socket.on("data", (bytes: Buffer) => {
       request = Buffer.concat([request, bytes]);
       received[place] = request;
-      hear();
+      onFirstBytes();
       const gap = request.indexOf("\r\n\r\n");
       const length = Number(
         /content-length: (\d+)/i.exec(
@@ -53,7 +53,7 @@ export async function startCannedServer(tls?: TlsOptions): Promise<CannedServer>
   return {
     port: (server.address() as AddressInfo).port,
     received,
-    heard,
+    firstBytes,
     say: (next) => {
       answer = next;
     },

@@ -136,13 +136,13 @@ async function leavesNothing(
 ): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), "cofre-echo-"));
   try {
-    const told: string[] = [];
+    const reported: string[] = [];
     const server = await startTestServer({
       environment: { COFRE_DATA_DIR: folder, ...environment },
     });
     try {
       await prepare(server);
-      for (let turn = 0; turn < turns; turn += 1) await payAndAsk(server, turn, told);
+      for (let turn = 0; turn < turns; turn += 1) await payAndAsk(server, turn, reported);
     } finally {
       await server[Symbol.asyncDispose]();
     }
@@ -154,7 +154,7 @@ async function leavesNothing(
       destination: { write: (line) => void lines.push(line) },
     });
     for (const event of server.events) log.write(event);
-    assertNoCard("answers", Buffer.from(told.join("\n")));
+    assertNoCard("answers", Buffer.from(reported.join("\n")));
     assertNoCard("log", Buffer.from(lines.join("")));
     for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
       if (entry.isFile())
@@ -166,10 +166,10 @@ async function leavesNothing(
   }
 }
 
-async function payAndAsk(server: TestServer, turn: number, told: string[]): Promise<void> {
+async function payAndAsk(server: TestServer, turn: number, reported: string[]): Promise<void> {
   const ask = async (path: string, body: Body): Promise<Body> => {
     const answer = await server.postJson(path, { ...key, ...body });
-    told.push(JSON.stringify(answer.body));
+    reported.push(JSON.stringify(answer.body));
     return answer.body;
   };
   const pay = async (code: string, creditcard: Body = {}, payment: Body = {}): Promise<unknown> => {
@@ -202,7 +202,9 @@ async function payAndAsk(server: TestServer, turn: number, told: string[]): Prom
     const named = { merchant_payment_code: `${code}-${turn}` };
     await ask("/ws/query", named);
     await ask("/__cofre/explain", named);
-    told.push(JSON.stringify((await server.get("/__cofre/timeline", { ...key, ...named })).body));
+    reported.push(
+      JSON.stringify((await server.get("/__cofre/timeline", { ...key, ...named })).body),
+    );
   }
 }
 

@@ -68,7 +68,7 @@ class FaultRun {
   /** merchant_payment_codes at the inner server that had a fault. */
   readonly #faulted = new Set<string>();
   /** The final status of the outer payments, as clients received it. */
-  readonly #told = new Map<string, string>();
+  readonly #reported = new Map<string, string>();
   readonly #counts = new Map<string, number>();
   #inner: CofreProcess | undefined;
   #outer: CofreProcess | undefined;
@@ -104,7 +104,7 @@ class FaultRun {
     this.#timePasses = false;
     await time;
     await this.#settle();
-    await this.#checkTold();
+    await this.#checkReported();
     await this.#outer?.end("SIGTERM");
     await this.#inner?.end("SIGTERM");
     const books = compareBooks(this.#directory("outer"), this.#directory("inner"));
@@ -295,10 +295,10 @@ class FaultRun {
     const payment = paymentIn(answer);
     const [code, status] = [payment?.["merchant_payment_code"], payment?.["status"]];
     if (typeof code === "string" && (status === "CO" || status === "CA")) {
-      const before = this.#told.get(code);
+      const before = this.#reported.get(code);
       if (before !== undefined && before !== status)
         this.#violations.add(`what was told stays true: ${code} was ${before} and is ${status}`);
-      this.#told.set(code, status);
+      this.#reported.set(code, status);
     }
     return answer;
   }
@@ -324,8 +324,8 @@ class FaultRun {
     );
   }
 
-  async #checkTold(): Promise<void> {
-    for (const code of this.#told.keys())
+  async #checkReported(): Promise<void> {
+    for (const code of this.#reported.keys())
       await this.#ask("/ws/query", { merchant_payment_code: code });
   }
 

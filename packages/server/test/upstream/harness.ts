@@ -98,12 +98,12 @@ export async function upstreamHarness(): Promise<ConnectorHarness> {
     lateArrivalMs,
   });
   const world = new World(upstream, ask, async () => {
-    const heard = await client.send({
+    const received = await client.send({
       port: Number(new URL(acquirer.address).port),
       method: "GET",
       path: "/books",
     });
-    return readBooks(decode(heard?.body ?? ""));
+    return readBooks(decode(received?.body ?? ""));
   });
   const planned: Instruction[] = [];
   let left = 0;

@@ -58,7 +58,7 @@ describe("TLS to the upstream", () => {
     const time = new ManualScheduler();
     const upstream = upstreamAt(`https://127.0.0.1:${server.port}`, authority.ca, time);
     const asked = upstream.authorize(authorizeRequest("p-1"), cardInHand());
-    await server.heard;
+    await server.firstBytes;
     time.release();
     assert.deepEqual(await asked, untrusted);
     const received = Buffer.concat(server.received);

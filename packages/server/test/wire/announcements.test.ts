@@ -24,7 +24,7 @@ interface Shop {
 const sequences: readonly (readonly [
   name: string,
   steps: (shop: Shop) => Promise<string>,
-  told: readonly string[],
+  reported: readonly string[],
 ])[] = [
   ["a payment that is paid at once", (shop) => shop.pay(), ["update"]],
   ["a payment that is declined at once", (shop) => shop.pay(declined), ["update"]],
@@ -121,7 +121,7 @@ async function done(answer: Promise<Answer>): Promise<Fields> {
 
 async function shopIn(
   server: TestServer,
-): Promise<Shop & { told(hash: string): Promise<readonly unknown[]> }> {
+): Promise<Shop & { reported(hash: string): Promise<readonly unknown[]> }> {
   const { world: made } = (await done(
     server.postJson("/__cofre/worlds", { seed: "announcements" }),
   )) as { readonly world: Fields };
@@ -139,7 +139,7 @@ async function shopIn(
     },
     review: (hash, action) => post("/__cofre/payment", { hash, action }),
     advance: (span) => post("/__cofre/clock", { advance: span }),
-    async told(hash) {
+    async reported(hash) {
       const { notifications } = (await done(post("/__cofre/notifications", { hash }))) as {
         readonly notifications: readonly Fields[];
       };
@@ -152,8 +152,8 @@ describe("merchants are told of", { timeout: 60_000 }, () => {
   test("what interface 4.2 says, and of nothing else", async () => {
     await using server = await startTestServer();
     const shop = await shopIn(server);
-    for (const [name, steps, told] of sequences)
-      assert.deepEqual(await shop.told(await steps(shop)), told, name);
+    for (const [name, steps, reported] of sequences)
+      assert.deepEqual(await shop.reported(await steps(shop)), reported, name);
   });
 
   test("an outcome that nobody was answered, once it is found out, also where the payment stays PE", async () => {
@@ -165,24 +165,27 @@ describe("merchants are told of", { timeout: 60_000 }, () => {
       await done(shop.post("/__cofre/simulator", { next: "lose_answer", message }));
       return ask();
     };
-    const foundOut: readonly (readonly [name: string, payment: Fields, told: readonly string[]])[] =
-      [
-        ["a hold", hold, ["update"]],
-        ["a hold that waits for a reviewer", reviewed, ["update"]],
-        ["a sale", {}, ["update"]],
-        ["a decline", declined, ["update"]],
-      ];
-    for (const [name, payment, told] of foundOut) {
+    const foundOut: readonly (readonly [
+      name: string,
+      payment: Fields,
+      reported: readonly string[],
+    ])[] = [
+      ["a hold", hold, ["update"]],
+      ["a hold that waits for a reviewer", reviewed, ["update"]],
+      ["a sale", {}, ["update"]],
+      ["a decline", declined, ["update"]],
+    ];
+    for (const [name, payment, reported] of foundOut) {
       const hash = await lost("authorize", () => shop.pay(payment));
-      assert.deepEqual(await shop.told(hash), [], `${name}, before`);
-      assert.deepEqual(await shop.told(await later(shop, hash, "1h")), told, name);
+      assert.deepEqual(await shop.reported(hash), [], `${name}, before`);
+      assert.deepEqual(await shop.reported(await later(shop, hash, "1h")), reported, name);
     }
     // resendNotification sends the last notification again; a hold that was answered has none.
     const hash = await lost("authorize", () => shop.pay(hold));
     await done(
       shop.post("/ws/everest/resendNotification", { hash: await later(shop, hash, "1h") }),
     );
-    assert.deepEqual(await shop.told(hash), ["update", "update"]);
+    assert.deepEqual(await shop.reported(hash), ["update", "update"]);
     const { body } = await shop.post("/ws/everest/resendNotification", {
       hash: await shop.pay(hold),
     });
@@ -193,10 +196,10 @@ describe("merchants are told of", { timeout: 60_000 }, () => {
     await using server = await startTestServer();
     const shop = await shopIn(server);
     await done(shop.post("/__cofre/settings", { settings: { notifySynchronous: false } }));
-    assert.deepEqual(await shop.told(await shop.pay()), []);
-    assert.deepEqual(await shop.told(await shop.pay(declined)), []);
+    assert.deepEqual(await shop.reported(await shop.pay()), []);
+    assert.deepEqual(await shop.reported(await shop.pay(declined)), []);
     // The control: later changes are notified.
-    assert.deepEqual(await shop.told(await asked(shop, await shop.pay(hold), "/ws/capture")), [
+    assert.deepEqual(await shop.reported(await asked(shop, await shop.pay(hold), "/ws/capture")), [
       "update",
     ]);
   });

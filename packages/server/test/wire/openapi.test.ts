@@ -33,7 +33,7 @@ before(async () => {
 after(() => server[Symbol.asyncDispose]());
 
 /** A new server, so that the simulated acquirer has no instructions. */
-async function startAnew(): Promise<void> {
+async function restart(): Promise<void> {
   await server[Symbol.asyncDispose]();
   server = await startTestServer();
 }
@@ -290,7 +290,7 @@ describe("the OpenAPI description", () => {
 
 for (const row of documentedEndpoints()) {
   describe(`the description of ${row.path}`, () => {
-    before(startAnew);
+    before(restart);
 
     test("has an example that works", async () => {
       assert.deepEqual(await ask(row.path, await prepared(row)), { code: "SUCCESS", status: 200 });
@@ -407,7 +407,7 @@ describe(
   "the lines for the shell",
   { skip: shell === undefined || curl === undefined ? "there is no bash or no curl" : false },
   () => {
-    before(startAnew);
+    before(restart);
 
     for (const row of documentedEndpoints()) {
       test(`the one for ${row.path} works`, async () => {

@@ -199,17 +199,17 @@ test("/__cofre/notifications tells of one payment alone when it is asked to", as
     integration_key: integrationKey,
     hash,
   });
-  const told = body["notifications"] as {
+  const reported = body["notifications"] as {
     readonly hash: string;
     readonly deliveries: readonly { readonly endpoint: string }[];
   }[];
   assert.deepEqual(
-    told.map((each) => [each.hash, each.deliveries.map(({ endpoint }) => endpoint)]),
+    reported.map((each) => [each.hash, each.deliveries.map(({ endpoint }) => endpoint)]),
     [[hash, ["shop"]]],
   );
-  const nobody = await server.postJson("/__cofre/notifications", {
+  const none = await server.postJson("/__cofre/notifications", {
     integration_key: integrationKey,
     hash: "0".repeat(48),
   });
-  assert.deepEqual(nobody.body["notifications"], []);
+  assert.deepEqual(none.body["notifications"], []);
 });

@@ -107,7 +107,7 @@ describe("transcripts", () => {
     test(`${name}: ${exchanges.map(({ fact }) => fact).join("; ")}`, async () => {
       await using server = await startTestServer({ seed: name });
       const found: Record<string, string> = {};
-      const heard: Exchange[] = [];
+      const received: Exchange[] = [];
       for (const exchange of exchanges) {
         const request = exchange.request.replace(
           /\{(hash|token)\}/g,
@@ -119,11 +119,11 @@ describe("transcripts", () => {
           : whole;
         for (const [, kind = "", value = ""] of answer.matchAll(/"(hash|token)":"([\w-]+)"/g))
           found[kind] = value;
-        heard.push({ ...exchange, answer });
+        received.push({ ...exchange, answer });
         server.clock.advance(minuteMs);
         if (!isUpdating) assert.equal(answer, exchange.answer, exchange.fact);
       }
-      if (isUpdating) writeFileSync(file, print(preface, heard));
+      if (isUpdating) writeFileSync(file, print(preface, received));
     });
   }
 });

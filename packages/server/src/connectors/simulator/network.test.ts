@@ -84,10 +84,10 @@ function seen(
   simulator: SimulatorBehaviour,
 ): NetworkFault | undefined {
   const waitingBefore = world.late.length;
-  const heard = authorize(world, reference, simulator) !== undefined;
+  const received = authorize(world, reference, simulator) !== undefined;
   if (world.late.length > waitingBefore) return "late_answer";
   const times = approvals(world, reference);
-  if (heard) return times === 2 ? "double_request" : undefined;
+  if (received) return times === 2 ? "double_request" : undefined;
   return times === 0 ? "lose_request" : "lose_answer";
 }
 
@@ -126,8 +126,8 @@ describe("chances of an account", () => {
   test("a message that is sent again is drawn for again: no inquiry is lost for ever", () => {
     const world = networkWith();
     const half = { ...calm, loseRequest: 500 };
-    const heard = Array.from({ length: 40 }, () => inquire(world, "p-1", half) !== undefined);
-    assert.deepEqual(new Set(heard), new Set([true, false]));
+    const received = Array.from({ length: 40 }, () => inquire(world, "p-1", half) !== undefined);
+    assert.deepEqual(new Set(received), new Set([true, false]));
   });
 });
 

@@ -16,11 +16,11 @@ const atOnce = 300;
 async function listening(behave: (socket: Socket, isAsked: boolean) => void) {
   const arrived = new Set<number>();
   const server = createServer((socket) => {
-    let heard = "";
+    let received = "";
     socket.on("error", () => undefined);
     socket.on("data", (piece) => {
-      heard += piece.toString("latin1");
-      const number = /"number":(\d+)\}/.exec(heard)?.[1];
+      received += piece.toString("latin1");
+      const number = /"number":(\d+)\}/.exec(received)?.[1];
       if (number !== undefined) arrived.add(Number(number));
       behave(socket, number !== undefined);
     });

@@ -13,7 +13,7 @@ const shop = "shop" as EndpointId;
  * `count` notifications of one payment, each waiting for delivery to the shop; those in `failed`
  * have failed.
  */
-async function told(count: number, failed: readonly number[] = []): Promise<Store> {
+async function storeWith(count: number, failed: readonly number[] = []): Promise<Store> {
   const store = createMemoryStore();
   const payment = given.newPayment(1);
   await store.commit(given.paymentChange(payment));
@@ -65,7 +65,7 @@ async function numbers(
 
 describe("notifications from the newest down", () => {
   test("there are none of an account that was never told anything", async () => {
-    const store = await told(3);
+    const store = await storeWith(3);
     const found = await newestNotifications(store, merchantB, {
       before: undefined,
       limit: 3,
@@ -76,8 +76,12 @@ describe("notifications from the newest down", () => {
 
   test("the newest is found however many there are, and pages follow one another", async () => {
     for (const count of [1, 2, 3, 4, 5, 7, 8, 9, 16, 31])
-      assert.deepEqual((await numbers(await told(count), { limit: 1 }))[0], [count], String(count));
-    const store = await told(7);
+      assert.deepEqual(
+        (await numbers(await storeWith(count), { limit: 1 }))[0],
+        [count],
+        String(count),
+      );
+    const store = await storeWith(7);
     assert.deepEqual(await numbers(store, {}), [[7, 6, 5], 5]);
     assert.deepEqual(await numbers(store, { before: 5 }), [[4, 3, 2], 2]);
     assert.deepEqual(await numbers(store, { before: 2 }), [[1], undefined]);
@@ -85,7 +89,7 @@ describe("notifications from the newest down", () => {
   });
 
   test("those in a state are found, and no more than is asked for", async () => {
-    const store = await told(9, [2, 5, 6, 8]);
+    const store = await storeWith(9, [2, 5, 6, 8]);
     assert.deepEqual(await numbers(store, { state: "failed" }), [[8, 6, 5], 5]);
     assert.deepEqual(await numbers(store, { state: "failed", before: 5 }), [[2], undefined]);
     assert.deepEqual(await numbers(store, { state: "waiting", limit: 9 }), [
@@ -96,7 +100,7 @@ describe("notifications from the newest down", () => {
   });
 
   test("one call looks at 2,000 numbers and says where to go on", async () => {
-    const store = await told(2_600, [2_300, 2_299, 601, 600]);
+    const store = await storeWith(2_600, [2_300, 2_299, 601, 600]);
     assert.deepEqual(await numbers(store, { state: "failed", limit: 9 }), [
       [2_300, 2_299, 601],
       601,

@@ -97,15 +97,15 @@ describe("faults", () => {
   test("of the acquirer are told with one request, and the account is not changed", async (context) => {
     const { board, ask } = await serving(context);
     board.add(ana.id, { ...plain, kind: "decline", reason: "high_risk" });
-    const told = async (): Promise<unknown> =>
+    const reported = async (): Promise<unknown> =>
       (
         (await (await ask("/ws/direct", { integration_key: "Ana" })).json()) as Record<
           string,
           unknown
         >
       )["simulator"];
-    assert.deepEqual(await told(), { ...settings.simulator, fault: { decline: "high_risk" } });
-    assert.deepEqual(await told(), settings.simulator);
+    assert.deepEqual(await reported(), { ...settings.simulator, fault: { decline: "high_risk" } });
+    assert.deepEqual(await reported(), settings.simulator);
   });
 
   test("meet no request of /__cofre, though it waits for all", async (context) => {

@@ -193,11 +193,11 @@ test("a database that may not grow refuses changes as unavailable, loses nothing
 
 test("a store that begins to fail says so once, finds out by itself that it still does, and says when writing works again", async (context) => {
   const file = newFile(context);
-  const told: boolean[] = [];
+  const reported: boolean[] = [];
   const store = await openEmbeddedStore({
     file,
     maxFileBytes: 400_000,
-    onWriting: (works) => void told.push(works),
+    onWriting: (works) => void reported.push(works),
   });
   assert.equal(await store.testWrite(), true);
   const fill = (from: number) =>
@@ -208,16 +208,16 @@ test("a store that begins to fail says so once, finds out by itself that it stil
     );
   await fill(0);
   await fill(1_000);
-  assert.deepEqual([told, store.isWriting], [[false], false]);
+  assert.deepEqual([reported, store.isWriting], [[false], false]);
   assert.equal(await store.testWrite(), false);
-  assert.deepEqual(told, [false]);
+  assert.deepEqual(reported, [false]);
   await store.close();
   assert.equal(await store.testWrite(), false, "a closed store does not write");
-  assert.deepEqual(told, [false], "and its end is no failure");
+  assert.deepEqual(reported, [false], "and its end is no failure");
 
-  const roomy = await openEmbeddedStore({ file, onWriting: (works) => void told.push(works) });
+  const roomy = await openEmbeddedStore({ file, onWriting: (works) => void reported.push(works) });
   context.after(() => roomy.close());
-  assert.deepEqual([await roomy.testWrite(), roomy.isWriting, told], [true, true, [false]]);
+  assert.deepEqual([await roomy.testWrite(), roomy.isWriting, reported], [true, true, [false]]);
 });
 
 test("a change waits while another program holds the database for a moment", async (context) => {

@@ -464,26 +464,26 @@ describe("the answer of a payment", () => {
 
   test("speaks as the sandbox of 2017 did where the account wants it", () => {
     const account = accountWith({ legacyDescriptions: true, acquirerName: 'A "test"' });
-    const told = (payment: Payment): readonly unknown[] => {
+    const reported = (payment: Payment): readonly unknown[] => {
       const { acquirer, code, description } = shown(payment, account)[
         "transaction_status"
       ] as Shown;
       assert.equal(acquirer, 'A "test"');
       return [code, description];
     };
-    assert.deepEqual(told(paymentWith({ state: "captured", captured: 10_000n })), [
+    assert.deepEqual(reported(paymentWith({ state: "captured", captured: 10_000n })), [
       "OK",
       "Sandbox - Test credit card, transaction captured",
     ]);
-    assert.deepEqual(told(paymentWith()), [
+    assert.deepEqual(reported(paymentWith()), [
       "OK",
       "Sandbox - Test credit card, transaction will be approved",
     ]);
-    assert.deepEqual(told(paymentWith({ state: "declined", verdict: refused })), [
+    assert.deepEqual(reported(paymentWith({ state: "declined", verdict: refused })), [
       "NOK",
       "Sandbox - Test credit card, transaction declined reason insufficientFunds",
     ]);
-    assert.deepEqual(told(paymentWith({ state: "voided" })), [
+    assert.deepEqual(reported(paymentWith({ state: "voided" })), [
       "NOK",
       "Sandbox - Test credit card, transaction cancelled",
     ]);

@@ -630,11 +630,11 @@ describe("a direct request", () => {
     test(`BP-DR-${code}: ${message}`, () => {
       const {
         statusCode,
-        message: told,
+        message: reported,
         httpStatus,
       } = refusalOf(() => read(requestWith(change), accountWith(settings)));
       assert.deepEqual(
-        { statusCode, message: told, httpStatus },
+        { statusCode, message: reported, httpStatus },
         { statusCode: `BP-DR-${code}`, message, httpStatus: 200 },
       );
     });
@@ -1640,10 +1640,10 @@ describe("card data of a direct request", () => {
           const error = refusalOf(() =>
             read(requestWith(payment(fields), top({ mode: fields["mode"] ?? "full" }))),
           );
-          const told = error.message.replace(/[\s.-]/g, "");
+          const reported = error.message.replace(/[\s.-]/g, "");
           const digits = text.replace(/\D/g, "");
           for (let start = 0; start + 7 <= digits.length; start += 1)
-            assert.ok(!told.includes(digits.slice(start, start + 7)), error.statusCode);
+            assert.ok(!reported.includes(digits.slice(start, start + 7)), error.statusCode);
         },
       ),
       { numRuns: 200 },
