@@ -100,7 +100,7 @@ async function sent(world: TestServer, path: string, fields: Fields): Promise<st
 }
 
 /** Fields for each endpoint that needs more than a key, about the owner's own payment. */
-function asked(path: string, { word }: Owner): Record<string, string> {
+function requested(path: string, { word }: Owner): Record<string, string> {
   const code = word.toLowerCase();
   // The list of requests is requested with a payment too, because the call itself is one of the
   // caller's requests.
@@ -204,7 +204,7 @@ describe("endpoints of Cofre's own", () => {
     for (const [path, row] of Object.entries(rows)) {
       for (const owner of owners) {
         for (const [who, key] of keysOf(owner)) {
-          const answer = await read(three.server, path, { ...asked(path, owner), ...key });
+          const answer = await read(three.server, path, { ...requested(path, owner), ...key });
           assertSight(answer, row[who], owner, `${path} ${who} ${owner.word}`);
           if (row[who] === "own") seen.set(owner.word, `${seen.get(owner.word) ?? ""}${answer}`);
         }
@@ -229,7 +229,10 @@ describe("endpoints of Cofre's own", () => {
               path !== "/__cofre/simulator",
           )
           .map((path) =>
-            read(three.server, path, { ...asked(path, watched), integration_key: watched.secret }),
+            read(three.server, path, {
+              ...requested(path, watched),
+              integration_key: watched.secret,
+            }),
           ),
       );
     const before = await look();

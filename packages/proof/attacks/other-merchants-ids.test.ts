@@ -305,7 +305,7 @@ test("unknown and foreign identifiers in one installation answer alike where not
 });
 
 test("control: the owner's own identifiers answer otherwise than unknown ones", async () => {
-  const asked = {
+  const requested = {
     hash: "query",
     merchant_payment_code: "query",
     token: "verifyCard",
@@ -313,7 +313,7 @@ test("control: the owner's own identifiers answer otherwise than unknown ones", 
     merchant_refund_code: "refund",
     idempotency_key: "direct",
   };
-  for (const [kind, operation] of Object.entries(asked) as [IdKind, string][]) {
+  for (const [kind, operation] of Object.entries(requested) as [IdKind, string][]) {
     await using three = await startThreeMerchants();
     const owned = await makeOwned(three.server, false);
     const row = documentedEndpoints().find(({ id }) => id === operation);

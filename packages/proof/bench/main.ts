@@ -124,10 +124,10 @@ async function run(report: Report, scratch: string): Promise<void> {
     if (report.store.audit.faults.length > 0) process.exitCode = 1;
   }
   // Takes minutes of messages, so a quick run includes it only on request.
-  const isAsked = options.quick
+  const isRequested = options.quick
     ? options.cases.includes("notifications")
     : wanted("load") && selected("notifications");
-  if (isAsked && !options.control && options.against === undefined) {
+  if (isRequested && !options.control && options.against === undefined) {
     const dataDir = join(scratch, "notifications");
     const audit = auditDatabase(dataDir, await notified(report, await startProduct(dataDir)));
     printAudit(audit);

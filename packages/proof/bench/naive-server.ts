@@ -12,7 +12,7 @@ const answer = JSON.stringify({ payment: { note: "x".repeat(990) }, status: "SUC
 const pool = new Pool({ connectionString: process.env["NAIVE_DATABASE_URL"], max: 16 });
 const merchant = Buffer.alloc(4, 1);
 
-interface Asked {
+interface ChargeRequest {
   readonly payment: {
     readonly merchant_payment_code: string;
     readonly token?: string;
@@ -20,7 +20,7 @@ interface Asked {
   };
 }
 
-async function charge({ payment }: Asked): Promise<void> {
+async function charge({ payment }: ChargeRequest): Promise<void> {
   const { merchant_payment_code: code } = payment;
   const digest = createHash("sha256")
     .update(payment.token ?? payment.creditcard?.token ?? "")
@@ -86,7 +86,7 @@ const server = createServer((request, response) => {
   request.on("data", (chunk: Buffer) => chunks.push(chunk));
   request.on("end", () => {
     const json = new URLSearchParams(Buffer.concat(chunks).toString("utf8")).get("request_body");
-    const done = json === null ? Promise.resolve() : charge(JSON.parse(json) as Asked);
+    const done = json === null ? Promise.resolve() : charge(JSON.parse(json) as ChargeRequest);
     void done.then(
       () => respond(200),
       () => respond(500),

@@ -10,11 +10,11 @@ const request = Buffer.from("GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
 
 async function withServer(
   delayMs: number,
-  use: (client: Client, asked: () => number) => Promise<void>,
+  use: (client: Client, requests: () => number) => Promise<void>,
 ): Promise<void> {
-  let asked = 0;
+  let requests = 0;
   const server = createServer((_, response) => {
-    asked++;
+    requests++;
     setTimeout(() => {
       response.writeHead(200, { "Content-Length": 2 });
       response.end("{}");
@@ -25,7 +25,7 @@ async function withServer(
   assert.ok(address !== null && typeof address === "object");
   const client = new Client([address.port]);
   try {
-    await use(client, () => asked);
+    await use(client, () => requests);
   } finally {
     client.close();
     server.close();
@@ -45,11 +45,11 @@ function loadOf(limit: number): Load & { readonly answered: () => void; answers:
 }
 
 test("an open loop sends what is due though nothing is answered, and counts the wait for a connection", async () => {
-  await withServer(60, async (client, asked) => {
+  await withServer(60, async (client, requests) => {
     await client.ensureOpen(2);
     const load = loadOf(1_000);
     const result = await openLoop(client, load, 100, 0, 300);
-    assert.equal(asked(), 30);
+    assert.equal(requests(), 30);
     assert.equal(load.answers, 30);
     // Two connections with answers of 60 ms serve 33 a second: the last of 30 requests due within
     // 300 ms waits far longer than its own 60 ms.
@@ -58,7 +58,7 @@ test("an open loop sends what is due though nothing is answered, and counts the 
 });
 
 test("a closed loop keeps to its number outstanding and ends with every request answered", async () => {
-  await withServer(5, async (client, asked) => {
+  await withServer(5, async (client, requests) => {
     await client.ensureOpen(8);
     const load = loadOf(1_000_000);
     // On a machine that stops for a whole window no answer arrives: then another window is run.
@@ -72,7 +72,7 @@ test("a closed loop keeps to its number outstanding and ends with every request 
         latency,
       });
       answers = result.answers;
-      assert.equal(load.answers, asked());
+      assert.equal(load.answers, requests());
       assert.ok(answers < load.answers && tries < 5);
       assert.equal(latency.count, answers);
     }
@@ -80,7 +80,7 @@ test("a closed loop keeps to its number outstanding and ends with every request 
 });
 
 test("a load that runs dry ends the window", async () => {
-  await withServer(1, async (client, asked) => {
+  await withServer(1, async (client, requests) => {
     await client.ensureOpen(4);
     const plan = {
       outstanding: 4,
@@ -90,14 +90,14 @@ test("a load that runs dry ends the window", async () => {
       latency: createHistogram(),
     };
     await closedLoop(client, loadOf(40), plan);
-    assert.equal(asked(), 40);
+    assert.equal(requests(), 40);
   });
 });
 
 test("sendAll sends exactly what it was told", async () => {
-  await withServer(0, async (client, asked) => {
+  await withServer(0, async (client, requests) => {
     await client.ensureOpen(4);
     await sendAll(client, loadOf(1_000), 101, 4);
-    assert.equal(asked(), 101);
+    assert.equal(requests(), 101);
   });
 });

@@ -1045,27 +1045,27 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
   test("control: a window waits for the answers to its routed requests", async () => {
     let isAnswered = false;
     await inConsole("#/try", async (page) => {
-      const asked = Promise.withResolvers<void>();
+      const requested = Promise.withResolvers<void>();
       await page.route("**/openapi.json", async (route) => {
-        asked.resolve();
+        requested.resolve();
         await route.fulfill({ response: await route.fetch() });
         isAnswered = true;
       });
       await page.evaluate("void fetch('/openapi.json')");
-      await asked.promise;
+      await requested.promise;
     });
     assert.ok(isAnswered);
   });
 
   test("control: work that fails in a window is reported, though a routed request is not answered", async () => {
     const failing = inConsole("#/try", async (page) => {
-      const asked = Promise.withResolvers<void>();
+      const requested = Promise.withResolvers<void>();
       await page.route("**/openapi.json", async () => {
-        asked.resolve();
+        requested.resolve();
         await new Promise(() => {});
       });
       await page.evaluate("void fetch('/openapi.json')");
-      await asked.promise;
+      await requested.promise;
       throw new Error("planted");
     });
     await assert.rejects(failing, { message: "planted" });

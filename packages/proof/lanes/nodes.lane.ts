@@ -212,14 +212,18 @@ test(
           | { readonly status?: unknown; readonly hash?: unknown }
           | undefined;
         if (payment?.status !== "CO" || !chance.happens(500)) continue;
-        const asked = {
+        const requested = {
           integration_key: key,
           operation: "request",
           hash: payment.hash,
           amount: "40.00",
           description: "changed their mind",
         };
-        const refunded = await group.client.ask(chance.pick(group.nodes).port, "/ws/refund", asked);
+        const refunded = await group.client.ask(
+          chance.pick(group.nodes).port,
+          "/ws/refund",
+          requested,
+        );
         if (refunded?.["status"] === "SUCCESS") refunds += 1;
       }
     };

@@ -5,7 +5,7 @@ import { describe, test, type TestContext } from "node:test";
 import type { PlantedBug } from "../../server/test/support/planted-bug.ts";
 import { amount } from "./support/amount.ts";
 import { until } from "./support/faulty-run.ts";
-import { type Asked, latencies, quantile, saleBody } from "./support/overload-load.ts";
+import { type SentRequest, latencies, quantile, saleBody } from "./support/overload-load.ts";
 import { integrationKey, OverloadRun } from "./support/overload-run.ts";
 import { plantedCopy, serverRoot } from "../../server/test/support/planted-copy.ts";
 import { SlowClients } from "./support/slow-clients.ts";
@@ -59,8 +59,8 @@ const dearestRefusal = 0.15;
 const maxMemoryMebibytes = 160;
 const longestBackMs = 5_000;
 
-function tell(context: TestContext, name: string, asked: readonly Asked[], ms: number): void {
-  const [accepted, refused] = [latencies(asked, "accepted"), latencies(asked, "refused")];
+function tell(context: TestContext, name: string, sent: readonly SentRequest[], ms: number): void {
+  const [accepted, refused] = [latencies(sent, "accepted"), latencies(sent, "refused")];
   const times = (of: readonly number[]): string =>
     `${quantile(of, 0.5).toFixed(1)} / ${quantile(of, 0.99).toFixed(1)} ms`;
   context.diagnostic(
@@ -69,13 +69,13 @@ function tell(context: TestContext, name: string, asked: readonly Asked[], ms: n
   );
 }
 
-const wrong = (name: string, asked: readonly Asked[]): string[] =>
-  [...new Set(asked.filter(({ end }) => end === "wrong").map(({ instead }) => instead))].map(
+const wrong = (name: string, sent: readonly SentRequest[]): string[] =>
+  [...new Set(sent.filter(({ end }) => end === "wrong").map(({ instead }) => instead))].map(
     (instead) => `${name}: neither accepted nor refused as the interface says: ${instead}`,
   );
 
-const refusedIn = (asked: readonly Asked[]): number =>
-  asked.filter(({ end }) => end === "refused").length;
+const refusedIn = (sent: readonly SentRequest[]): number =>
+  sent.filter(({ end }) => end === "refused").length;
 
 interface SlowAcquirer {
   /** Duration of the load. */
@@ -145,8 +145,8 @@ async function overloadBySlowAcquirer(
  */
 function checkGoodput(
   context: TestContext,
-  before: readonly Asked[],
-  under: readonly Asked[],
+  before: readonly SentRequest[],
+  under: readonly SentRequest[],
 ): readonly string[] {
   const accepted = under.filter(({ end }) => end === "accepted");
   // The load lasts until the last request is sent; after that no request waits for a place.

@@ -96,17 +96,17 @@ export class CardAuditor {
 
   /**
    * A payment with this token was committed for the first time; its client first requested it at
-   * `asked`.
+   * `requested`.
    */
   async charged(
     merchantId: MerchantId,
     digest: TokenDigest,
-    asked: Instant | undefined,
+    requested: Instant | undefined,
     at: Instant,
   ): Promise<void> {
     const known = this.#expected.get(keyOf(merchantId, digest));
     const name = nameOf(merchantId, digest);
-    if (known === undefined || asked === undefined)
+    if (known === undefined || requested === undefined)
       this.#violation(`I12: a token that is charged is one that its merchant stored: ${name}`);
     if (await this.#isGone(merchantId, digest))
       this.#violation(`I10: a card that is charged is kept: ${name}`);
@@ -117,7 +117,10 @@ export class CardAuditor {
    * A change may be applied from now on, answered or not. `charge`: when a client first requested
    * this payment.
    */
-  asked({ merchantId, at, card, cardUse, cardErasure }: Change, charge: Instant | undefined): void {
+  requested(
+    { merchantId, at, card, cardUse, cardErasure }: Change,
+    charge: Instant | undefined,
+  ): void {
     if (cardUse !== undefined && charge !== undefined)
       this.#checkLive(merchantId, cardUse.tokenDigest, charge);
     // A card is not stored under a token that exists, so the known card suffices.

@@ -84,7 +84,7 @@ export class Auditor {
   readonly #captureBy = new Map<string, number>();
   readonly #refundIds = new Map<RefundId, PaymentId>();
   /** When each payment was first requested, by merchant and code. */
-  readonly #asked = new Map<string, Instant>();
+  readonly #requestedAt = new Map<string, Instant>();
   #isPutBack = false;
   readonly #orders = new Map<string, Order>();
   readonly #promises: Promised[] = [];
@@ -139,7 +139,7 @@ export class Auditor {
   /** A client requests a payment, perhaps again. */
   asks(merchantId: MerchantId, code: string, at: Instant, order?: Order): void {
     const key = merchantId + code;
-    if (!this.#asked.has(key)) this.#asked.set(key, at);
+    if (!this.#requestedAt.has(key)) this.#requestedAt.set(key, at);
     if (order !== undefined) this.#orders.set(key, order);
     this.note(`a client asks for ${code}`);
   }
@@ -178,7 +178,13 @@ export class Auditor {
     this.mark("an older copy of the store is put back");
     this.note("an older copy of the store is put back");
     this.#isPutBack = true;
-    for (const known of [this.#latest, this.#captureBy, this.#refundIds, this.#asked, this.#orders])
+    for (const known of [
+      this.#latest,
+      this.#captureBy,
+      this.#refundIds,
+      this.#requestedAt,
+      this.#orders,
+    ])
       known.clear();
     this.#promises.length = 0;
     this.deliveries.forgets();
@@ -238,9 +244,9 @@ export class Auditor {
   async #commit(store: Store, change: Change): Promise<CommitResult> {
     const { payment, merchantId } = change;
     const isCharge = payment !== undefined && payment.replaces === undefined;
-    this.cards.asked(
+    this.cards.requested(
       change,
-      isCharge ? this.#asked.get(merchantId + payment.next.order.code) : undefined,
+      isCharge ? this.#requestedAt.get(merchantId + payment.next.order.code) : undefined,
     );
     const wasPutBack = this.#isPutBack;
     const result = await store.commit(change).catch((error: unknown) => {
@@ -288,7 +294,7 @@ export class Auditor {
     await this.cards.charged(
       merchantId,
       tokenDigest,
-      this.#asked.get(merchantId + stored.order.code),
+      this.#requestedAt.get(merchantId + stored.order.code),
       usedAt,
     );
   }

@@ -327,14 +327,14 @@ export const scenarios: readonly Scenario[] = [
     await installation.time.sleep(5_000);
   }),
   paid("a refund that is taken back", async ({ ask }, hash) => {
-    const asked = await ask(refund, () => ({
+    const requested = await ask(refund, () => ({
       selector: { hash },
       amount: "3.33",
       description: "back",
       code: "r",
       request: "one",
     }));
-    if (asked !== undefined) await ask(cancelRefund, () => ({ id: asked.refund.id }));
+    if (requested !== undefined) await ask(cancelRefund, () => ({ id: requested.refund.id }));
   }),
   paid("a refund whose answer is lost", async ({ installation, shop, ask }, hash) => {
     installation.simulator.instruct(shop.account.id, {

@@ -79,7 +79,7 @@ async function mend(installation: Installation, account: Shop["account"]): Promi
     return true;
   installation.auditor.mark("an endpoint that was gone is switched on");
   let answered = false;
-  const asked = installation.call(changeSettings, account, (settings) => ({
+  const requested = installation.call(changeSettings, account, (settings) => ({
     ...settings,
     notificationEndpoints: settings.notificationEndpoints.map(
       ({ id, url, enabled, secretVersion }) => ({
@@ -90,7 +90,7 @@ async function mend(installation: Installation, account: Shop["account"]): Promi
       }),
     ),
   }));
-  void asked.then(({ kind }) => (answered = kind === "answer"));
+  void requested.then(({ kind }) => (answered = kind === "answer"));
   await installation.time.run(minute, () => answered, maximumEvents);
   return answered;
 }
@@ -100,7 +100,7 @@ async function repeatRequests(
   { store, time, auditor }: Installation,
   shops: readonly Shop[],
 ): Promise<number | undefined> {
-  let asked = 0;
+  let requested = 0;
   for (const { account } of shops) {
     const { deliveries } = await replay(
       { store, clock: time },
@@ -108,21 +108,22 @@ async function repeatRequests(
       { endpoints: [], chaos: account.settings.notificationChaos },
       { failedFrom: 1 },
     );
-    asked += deliveries;
+    requested += deliveries;
   }
-  if (asked === 0) return undefined;
+  if (requested === 0) return undefined;
   auditor.mark("deliveries that had failed are asked for again");
   return time.now();
 }
 
 /** Resolves with the number of requests that were sent again. */
 async function answerAll(installation: Installation, shops: readonly Shop[]): Promise<number> {
-  let asked: number | undefined;
+  let requested: number | undefined;
   const asking = Promise.all(shops.map((shop) => askForAnswers(installation, shop)));
-  void asking.then((numbers) => (asked = numbers.reduce((sum, number) => sum + number, 0)));
-  await installation.time.run(10 * minute, () => asked !== undefined, maximumEvents);
-  if (asked === undefined) installation.auditor.violation("requests are answered when all is well");
-  return asked ?? 0;
+  void asking.then((numbers) => (requested = numbers.reduce((sum, number) => sum + number, 0)));
+  await installation.time.run(10 * minute, () => requested !== undefined, maximumEvents);
+  if (requested === undefined)
+    installation.auditor.violation("requests are answered when all is well");
+  return requested ?? 0;
 }
 
 async function checkResultsOf(

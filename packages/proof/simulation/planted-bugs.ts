@@ -107,8 +107,8 @@ const plantedPaymentBugs: readonly PlantedBug[] = [
     find: `  const next = startAttempt(payment, "void_sent", "void", payment.authorized, now, answerBy);
   return change(now, next, payment.version, [record("void_sent", next.attempts, "merchant", requestDetail(request))]);`,
     replace: `  const next = startAttempt(payment, "void_sent", "void", payment.authorized, now, answerBy);
-  const told = change(now, next, payment.version, [record("void_sent", next.attempts, "merchant")]);
-  return { ...told, notifications: [{ kind: "update", paymentId: next.id }] };`,
+  const announced = change(now, next, payment.version, [record("void_sent", next.attempts, "merchant")]);
+  return { ...announced, notifications: [{ kind: "update", paymentId: next.id }] };`,
   },
   {
     name: "a released hold is not posted",

@@ -31,21 +31,21 @@ export function wish(
   installation: Installation,
   shop: Shop,
   chance: Chance,
-  asked: Pick<Wish, "verb"> & Partial<Pick<Wish, "code" | "hash" | "refundId" | "amount">>,
+  requested: Pick<Wish, "verb"> & Partial<Pick<Wish, "code" | "hash" | "refundId" | "amount">>,
 ): Wish {
   const none = { code: undefined, hash: undefined, refundId: undefined, amount: undefined };
   const earlier = chance.happens(installation.plan.clients.reuseKey)
     ? shop.keys.at(-1 - chance.below(3))
     : undefined;
-  const reusesKey = earlier !== undefined && earlier.verb !== asked.verb;
+  const reusesKey = earlier !== undefined && earlier.verb !== requested.verb;
   let key: string | undefined;
   if (reusesKey) ({ key } = earlier);
   else if (chance.happens(500)) {
     // Every shop numbers its requests separately: two shops have the same keys.
     key = `request-${shop.keys.length}`;
-    shop.keys.push({ key, verb: asked.verb });
+    shop.keys.push({ key, verb: requested.verb });
   }
-  return { ...none, ...asked, merchantId: shop.account.id, key, reusesKey };
+  return { ...none, ...requested, merchantId: shop.account.id, key, reusesKey };
 }
 
 /**
@@ -99,8 +99,8 @@ function isOpenStill({ payment }: AnswerView): boolean {
  * the number of requests.
  */
 export async function askForAnswers(installation: Installation, shop: Shop): Promise<number> {
-  const asked = shop.unanswered.splice(0);
-  for (const { wished, bytes } of asked) {
+  const requested = shop.unanswered.splice(0);
+  for (const { wished, bytes } of requested) {
     const received = await send(installation, shop, wished, bytes);
     const isAnswered =
       (received.kind === "done" && !isOpenStill(received.answer)) ||
@@ -112,7 +112,7 @@ export async function askForAnswers(installation: Installation, shop: Shop): Pro
       `a request under a key is answered when all is well: ${wished.verb} ${wished.key}, ${received.kind === "refused" ? received.code : received.kind}`,
     );
   }
-  return asked.length;
+  return requested.length;
 }
 
 async function send(

@@ -43,7 +43,7 @@ interface Payment {
   /** Our reference of the authorization. */
   readonly reference: string;
   readonly currency: string;
-  readonly asked: bigint;
+  readonly requested: bigint;
   readonly mark: string;
   readonly reason: DeclineReason | undefined;
   readonly authorizationCode: string;
@@ -259,7 +259,7 @@ export class UpstreamServer implements Pick<
     const code = textIn(fields, "merchant_payment_code");
     if (this.#payments.has(code)) return refused("BP-DR-0");
     const card = fieldsIn(fields, "creditcard");
-    const asked = minorIn(fields, "amount_total");
+    const requested = minorIn(fields, "amount_total");
     const currency = textIn(fields, "currency_code");
     const capture = card["auto_capture"] !== false;
     const digits = textIn(
@@ -267,7 +267,7 @@ export class UpstreamServer implements Pick<
       card["card_number"] === undefined ? "network_token_pan" : "card_number",
     );
     const answer = this.book.authorize(
-      { merchantId, reference, amount: { minor: asked, currency }, capture, digits },
+      { merchantId, reference, amount: { minor: requested, currency }, capture, digits },
       refusal,
     );
     const isInitial =
@@ -278,7 +278,7 @@ export class UpstreamServer implements Pick<
       merchantId,
       reference,
       currency,
-      asked,
+      requested,
       mark: textIn(fields, "user_value_1"),
       reason: answer.kind === "declined" ? answer.reason : undefined,
       authorizationCode: answer.kind === "approved" ? answer.authorizationCode : "",
@@ -315,7 +315,7 @@ export class UpstreamServer implements Pick<
   #cancel(payment: Payment, refusal: DeclineReason | undefined): Fields {
     if (this.#booked(payment).held === 0n) return refused("BP-CAN-3");
     if (refusal !== undefined) return refused("BP-CAN-4");
-    this.#follow("void", payment, `${payment.reference} void`, payment.asked);
+    this.#follow("void", payment, `${payment.reference} void`, payment.requested);
     return this.#shown(payment);
   }
 
@@ -359,8 +359,8 @@ export class UpstreamServer implements Pick<
       );
   }
 
-  #request({ merchantId, reference: original, asked, currency }: Payment, reference: string) {
-    const amount = { minor: asked, currency };
+  #request({ merchantId, reference: original, requested, currency }: Payment, reference: string) {
+    const amount = { minor: requested, currency };
     return {
       merchantId,
       reference,
@@ -383,11 +383,12 @@ export class UpstreamServer implements Pick<
 
   #shown(payment: Payment): Fields {
     const { held, captured } = this.#booked(payment);
-    const { reason, refunds, asked, currency, code, mark, authorizationCode, mandateId } = payment;
+    const { reason, refunds, requested, currency, code, mark, authorizationCode, mandateId } =
+      payment;
     // A fully refunded sale is still CO, like any refunded payment.
     const isTaken = captured > 0n || refunds.length > 0;
     const status = isTaken ? "CO" : held > 0n ? "PE" : "CA";
-    const amount = isTaken && captured > 0n ? captured : asked;
+    const amount = isTaken && captured > 0n ? captured : requested;
     const description =
       reason === undefined ? "Accepted" : (descriptions.get(reason) ?? "Not accepted");
     return {

@@ -308,8 +308,8 @@ describe("a start", () => {
   }
 
   test("that hangs ends soon after a signal", async (context) => {
-    const asked = Promise.withResolvers<void>();
-    const silent = createServer(() => asked.resolve()).listen(0, "127.0.0.1");
+    const requested = Promise.withResolvers<void>();
+    const silent = createServer(() => requested.resolve()).listen(0, "127.0.0.1");
     context.after(() => silent.close());
     await once(silent, "listening");
     const address = silent.address();
@@ -317,7 +317,7 @@ describe("a start", () => {
     const serving = new Serving(context, ["--data-dir", ":memory:"], {
       COFRE_ACQUIRER_URL: `http://127.0.0.1:${address.port}`,
     });
-    await asked.promise;
+    await requested.promise;
     serving.child.kill("SIGTERM");
     assert.equal((await serving.event("shutdown_forced"))["reason"], "signal_during_start");
     assert.equal(await serving.exitCode(), 1);

@@ -193,8 +193,8 @@ await import("cofre").then(({ startCofre }) => console.log(typeof startCofre), (
       const sandbox: Sandbox = cofre;
       await sandbox.simulator.next(${reason});
       const { partialCapture }: { readonly partialCapture: boolean } = await sandbox.settings.set({ partialCapture: true });
-      const told: readonly { readonly number: number }[] = await sandbox.notifications.list();
-      if (!partialCapture || told.length > 0 || cofre.address.port === 0) throw new Error("not as asked");
+      const listed: readonly { readonly number: number }[] = await sandbox.notifications.list();
+      if (!partialCapture || listed.length > 0 || cofre.address.port === 0) throw new Error("not as asked");
       await cofre.close();
     `;
     const check = () =>

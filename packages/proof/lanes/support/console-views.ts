@@ -284,9 +284,9 @@ export function viewTests({ server, receiver, made, inConsole }: ConsoleGiven): 
 
   test("a list that takes its time says that it looks, and an answer that does not come is told instead", async () => {
     await inConsole("#/try", async (page) => {
-      const asked = Promise.withResolvers<void>();
+      const requested = Promise.withResolvers<void>();
       await page.route("**/__cofre/payments", async (route) => {
-        await asked.promise;
+        await requested.promise;
         await route.fulfill({
           json: { status: "ERROR", status_code: "COFRE-1", status_message: "Not now" },
         });
@@ -294,7 +294,7 @@ export function viewTests({ server, receiver, made, inConsole }: ConsoleGiven): 
       await page.goto(`${server().url}/#/payments?search=slow`);
       const looking = page.getByText("Loading…", { exact: true });
       await looking.waitFor();
-      asked.resolve();
+      requested.resolve();
       await page.getByRole("alert").filter({ hasText: "Not now" }).first().waitFor();
       assert.equal(await looking.count(), 0);
     });

@@ -60,7 +60,7 @@ export async function dumpAfter(cards: number, program: "cofre" | "strings"): Pr
     await sendOthers(client, server.port);
     server.collect();
     // The server collects between two requests: the last of these is answered after the collection.
-    for (let asked = 0; asked < 3; asked += 1)
+    for (let count = 0; count < 3; count += 1)
       await client.ask(server.port, "/ws/query", { integration_key: integrationKey });
     await sleep(1_500);
     const scanner = new LeakScanner(load.map(({ pan }) => pan));

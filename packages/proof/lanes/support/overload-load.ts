@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type ReportedPayment, reportedPaymentOf } from "./kill-promises.ts";
 
 /** The result of one payment that was requested once. Times are in milliseconds of one clock. */
-export interface Asked {
+export interface SentRequest {
   readonly code: string;
   readonly sent: number;
   readonly ended: number;
@@ -47,33 +47,33 @@ export class OverloadLoad implements Disposable {
    * Sends `perSecond` sales whether or not earlier ones were answered, as on a server with more
    * customers than it can serve. Late sales are sent at once.
    */
-  async open(perSecond: number, ms: number): Promise<readonly Asked[]> {
-    const asked: Promise<Asked>[] = [];
+  async open(perSecond: number, ms: number): Promise<readonly SentRequest[]> {
+    const sent: Promise<SentRequest>[] = [];
     const begin = performance.now();
     const total = Math.floor((perSecond * ms) / 1_000);
-    while (asked.length < total) {
+    while (sent.length < total) {
       const due = Math.min(total, Math.ceil(((performance.now() - begin) * perSecond) / 1_000));
-      while (asked.length < due) asked.push(this.sale());
+      while (sent.length < due) sent.push(this.sale());
       await sleep(2);
     }
-    return Promise.all(asked);
+    return Promise.all(sent);
   }
 
   /**
    * Runs `shops` shops for `ms`, each of which sends its next sale as soon as the last one has
    * ended.
    */
-  async closed(shops: number, ms: number): Promise<readonly Asked[]> {
-    const asked: Asked[] = [];
+  async closed(shops: number, ms: number): Promise<readonly SentRequest[]> {
+    const sent: SentRequest[] = [];
     const until = performance.now() + ms;
     const shop = async (): Promise<void> => {
-      while (performance.now() < until) asked.push(await this.sale());
+      while (performance.now() < until) sent.push(await this.sale());
     };
     await Promise.all(Array.from({ length: shops }, shop));
-    return asked;
+    return sent;
   }
 
-  async sale(): Promise<Asked> {
+  async sale(): Promise<SentRequest> {
     this.#codes += 1;
     const code = `${this.#options.name}-${this.#codes}`;
     const sent = performance.now();
@@ -136,7 +136,7 @@ export function saleBody(integrationKey: string, code: string): string {
   });
 }
 
-function endOf(answered: Answered | undefined): Pick<Asked, "end" | "reported" | "instead"> {
+function endOf(answered: Answered | undefined): Pick<SentRequest, "end" | "reported" | "instead"> {
   if (answered === undefined) return { end: "wrong", reported: undefined, instead: "no answer" };
   const { status, retryAfter, text } = answered;
   let answer: Readonly<Record<string, unknown>> = {};
@@ -161,6 +161,9 @@ export function quantile(values: readonly number[], share: number): number {
   return values.toSorted((a, b) => a - b)[Math.floor(values.length * share)] ?? 0;
 }
 
-export function latencies(asked: readonly Asked[], end: Asked["end"]): readonly number[] {
-  return asked.filter((each) => each.end === end).map(({ sent, ended }) => ended - sent);
+export function latencies(
+  sent: readonly SentRequest[],
+  end: SentRequest["end"],
+): readonly number[] {
+  return sent.filter((each) => each.end === end).map(({ sent, ended }) => ended - sent);
 }

@@ -11,7 +11,7 @@ import { CofreProcess } from "../../../server/test/support/cofre-process.ts";
 import { factsOfFile } from "./judge-facts.ts";
 import { attemptsInFlight } from "../../../server/test/support/attempts-in-flight.ts";
 import { KillJudge } from "./kill-judge.ts";
-import { type Asked, OverloadLoad } from "./overload-load.ts";
+import { type SentRequest, OverloadLoad } from "./overload-load.ts";
 import { WireClient } from "../../../server/test/support/wire-client.ts";
 
 export interface OverloadOptions {
@@ -34,7 +34,7 @@ export class OverloadRun {
   readonly #acquirer: AcquirerProcess;
   readonly #server: CofreProcess;
   readonly #client = new WireClient(8);
-  readonly #asked: Asked[] = [];
+  readonly #sent: SentRequest[] = [];
 
   private constructor(
     scratch: string,
@@ -80,9 +80,9 @@ export class OverloadRun {
   }
 
   /** Records the results for the judge. */
-  async received(asked: Promise<readonly Asked[]>): Promise<readonly Asked[]> {
-    const all = await asked;
-    this.#asked.push(...all);
+  async received(sent: Promise<readonly SentRequest[]>): Promise<readonly SentRequest[]> {
+    const all = await sent;
+    this.#sent.push(...all);
     return all;
   }
 
@@ -112,7 +112,7 @@ export class OverloadRun {
     const begin = performance.now();
     for (let inARow = 0; inARow < 3;) {
       if (performance.now() - begin > longestMs) return undefined;
-      const [sale] = await this.received(this.load.sale().then((asked) => [asked]));
+      const [sale] = await this.received(this.load.sale().then((sent) => [sent]));
       inARow = sale?.reported?.status === "CO" ? inARow + 1 : 0;
       if (inARow === 0) await sleep(50);
     }
@@ -156,7 +156,7 @@ export class OverloadRun {
       path: "/books",
     });
     judge.checkSettled(readBooks(decode(books?.body ?? "")));
-    for (const { code, end, reported } of this.#asked) {
+    for (const { code, end, reported } of this.#sent) {
       if (end === "refused") judge.checkAbsent(code);
       if (reported !== undefined) judge.checkReported(reported);
     }

@@ -52,9 +52,9 @@ function given(maxInFlight = 1_000) {
   /** Authorizes concurrently; every answer is lost. */
   const lose = async (count: number): Promise<readonly string[]> => {
     simulator.instruct(merchantId, { next: "lose_request", times: count });
-    const asked = Array.from({ length: count }, () => authorize());
+    const pending = Array.from({ length: count }, () => authorize());
     await time.pass(timeoutMs);
-    return Promise.all(asked);
+    return Promise.all(pending);
   };
   return { time, simulator, connector, events, request, authorize, lose, setBack };
 }
@@ -77,18 +77,18 @@ test("while it rests nothing is sent to it, and an inquiry is unknown at once", 
   await lose(20);
   const before = simulator.books();
   assert.equal(await authorize(), "not_sent");
-  const { amount, ...asked } = request();
+  const { amount, ...others } = request();
   const original = {
     reference: "payment-1-1",
     amount,
     authorizationCode: undefined,
     acquirerReference: undefined,
   };
-  assert.deepEqual(await connector.inquire({ ...asked, original }), {
+  assert.deepEqual(await connector.inquire({ ...others, original }), {
     kind: "unknown",
     cause: "connection",
   });
-  assert.deepEqual(await connector.capture({ ...asked, amount, original }), {
+  assert.deepEqual(await connector.capture({ ...others, amount, original }), {
     kind: "unknown",
     cause: "connection",
   });

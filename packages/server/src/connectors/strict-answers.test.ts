@@ -306,7 +306,7 @@ describe("an outcome whose card is not in hand any more", () => {
 
   test("is believed when it says that an amount as long as a card number was captured, where so much was authorized", async () => {
     const minor = BigInt(number);
-    const asked = {
+    const requested = {
       ...followUp,
       original: { ...followUp.original, amount: { minor, currency: "USD" } },
     };
@@ -316,7 +316,7 @@ describe("an outcome whose card is not in hand any more", () => {
       [minor + 1n, false],
     ] as const) {
       const { connector } = answering({ inquire: found({}, { captured }) });
-      const outcome = await connector.inquire(asked);
+      const outcome = await connector.inquire(requested);
       assert.equal(
         outcome.kind === "found" && outcome.captured === captured,
         isBelieved,

@@ -304,11 +304,11 @@ describe("the answer to a refund", () => {
   });
 
   test("that is none leaves the question open, and is asked for later each time", () => {
-    const asked = sending({ checks: 2, dueAt: laterBy(now, 30 * second) });
+    const requested = sending({ checks: 2, dueAt: laterBy(now, 30 * second) });
     assertRefunds(
       decide(payment, { kind: "unknown", cause: "timeout" }),
       payment,
-      [newRefund(1), asked],
+      [newRefund(1), requested],
       {
         facts: fact("attempt_unanswered", 2, "recovery"),
       },
@@ -384,19 +384,22 @@ describe("a clock that is set back while a refund is on its way", () => {
   const none = { pendingAt: undefined, confirmedAt: undefined, cancelledAt: undefined };
 
   test("lets no time of it lie before it was asked for", () => {
-    const asked = (state: RefundState) =>
+    const requested = (state: RefundState) =>
       captured([newRefund(2, { state, requestedAt: late, attempts: 1 })]);
-    assert.deepEqual(timesAfter(decideRefundStep(asked("requested"), 2, settings, now, answerBy)), {
-      ...none,
-      pendingAt: late,
-    });
-    assert.deepEqual(timesAfter(decideRefundCancel(asked("requested"), 2, settings, now)), {
+    assert.deepEqual(
+      timesAfter(decideRefundStep(requested("requested"), 2, settings, now, answerBy)),
+      {
+        ...none,
+        pendingAt: late,
+      },
+    );
+    assert.deepEqual(timesAfter(decideRefundCancel(requested("requested"), 2, settings, now)), {
       ...none,
       cancelledAt: late,
     });
     assert.deepEqual(
       timesAfter(
-        decideRefundOutcome(asked("sending"), 2, 1, { kind: "approved" }, now, "recovery"),
+        decideRefundOutcome(requested("sending"), 2, 1, { kind: "approved" }, now, "recovery"),
       ),
       {
         ...none,

@@ -181,13 +181,13 @@ describe("an attempt", () => {
   test("without an answer is looked at later each time that recovery asks; the merchant's own wait counts for nothing", () => {
     const attempt = newAttempt({ checks: 1, number: 3 });
     const payment = newPayment(1, { attempt });
-    const asked = unanswered(payment, attempt, now, "recovery");
+    const requested = unanswered(payment, attempt, now, "recovery");
     const attemptAfter = { ...attempt, checks: 2, recheckAt: laterBy(now, 2 * minute) };
-    assert.deepEqual(asked.payment, {
+    assert.deepEqual(requested.payment, {
       next: { ...payment, version: 2, attempt: attemptAfter },
       replaces: 1,
     });
-    assert.deepEqual(asked.facts, [record("attempt_unanswered", 3, "recovery")]);
+    assert.deepEqual(requested.facts, [record("attempt_unanswered", 3, "recovery")]);
     const waited = unanswered(payment, attempt, now, "merchant");
     assert.deepEqual(waited.payment.next.attempt, {
       ...attempt,

@@ -87,13 +87,13 @@ describe("a circuit breaker", () => {
   });
 
   test("is opened by the first failure with a requested pause, and never for less than its own", () => {
-    const asked = new CircuitBreaker(limits);
-    assert.equal(asked.failed(start, laterBy(start, 1)), true);
+    const probed = new CircuitBreaker(limits);
+    assert.equal(probed.failed(start, laterBy(start, 1)), true);
     assert.deepEqual(
-      [asked.openUntil, asked.room(start, 4), asked.calm],
+      [probed.openUntil, probed.room(start, 4), probed.calm],
       [laterBy(start, 1), 0, false],
     );
-    assert.equal(asked.room(laterBy(start, 1), 4), 4, "after the pause all calls may begin");
+    assert.equal(probed.room(laterBy(start, 1), 4), 4, "after the pause all calls may begin");
     assert.equal(new CircuitBreaker(limits).failed(start, start), false);
     assert.equal(new CircuitBreaker(limits).failed(start, laterBy(start, -1)), false);
     const own = opened(start, laterBy(start, 1 * second));
@@ -107,9 +107,9 @@ describe("a circuit breaker", () => {
     for (let time = 0; time < 4; time += 1) circuit.failed(start, undefined);
     assert.equal(circuit.succeeded(), false, "four failures do not open it");
     assert.deepEqual([circuit.calm, circuit.openUntil], [true, undefined]);
-    const asked = new CircuitBreaker(limits);
-    asked.failed(start, laterBy(start, 1 * minute));
-    assert.equal(asked.succeeded(), false);
-    assert.deepEqual([asked.calm, asked.openUntil, asked.room(start, 4)], [true, undefined, 4]);
+    const probed = new CircuitBreaker(limits);
+    probed.failed(start, laterBy(start, 1 * minute));
+    assert.equal(probed.succeeded(), false);
+    assert.deepEqual([probed.calm, probed.openUntil, probed.room(start, 4)], [true, undefined, 4]);
   });
 });

@@ -92,12 +92,13 @@ async function open({
     create: true,
   });
   const store = createMemoryStore({ commitFault: (change) => faultOf?.(change) });
-  const asked: (readonly [name: string, request: AuthorizeRequest, card: CardToAuthorize])[] = [];
+  const requests: (readonly [name: string, request: AuthorizeRequest, card: CardToAuthorize])[] =
+    [];
   const connectors = Object.entries(says).map(([name, outcome]): Connector => ({
     ...createSimulator({ clock: time, scheduler: time }),
     name,
     authorize: async (request, card) => {
-      asked.push([name, request, card]);
+      requests.push([name, request, card]);
       await meanwhile?.();
       return outcome;
     },
@@ -141,14 +142,14 @@ async function open({
     time,
     store,
     traits: traits ?? {},
-    asked,
+    requests,
     alarms,
     account,
     runner,
     pay,
     keep,
     digestOf,
-    names: () => asked.map(([name]) => name),
+    names: () => requests.map(([name]) => name),
   };
 }
 
@@ -187,8 +188,8 @@ describe("a payment by card", () => {
     const sentAt = world.time.now();
     const { payment, token: none } = await world.pay({ order });
     assert.deepEqual([states, payment.state, none], [["authorizing"], "captured", undefined]);
-    const [[name, request] = []] = world.asked;
-    assert.equal(world.asked.length, 1);
+    const [[name, request] = []] = world.requests;
+    assert.equal(world.requests.length, 1);
     assert.equal(name, "first");
     assert.deepEqual(request, {
       merchantId: given.merchantA,
@@ -218,7 +219,7 @@ describe("a payment by card", () => {
     const codes: (string | undefined)[] = [];
     const world: World = await open({
       meanwhile: async () => {
-        const { cvv } = world.asked.at(-1)?.[2] ?? {};
+        const { cvv } = world.requests.at(-1)?.[2] ?? {};
         codes.push(cvv === undefined ? undefined : Buffer.from(cvv.reveal()).toString("latin1"));
       },
     });
@@ -231,7 +232,7 @@ describe("a payment by card", () => {
     await leave("123");
     await pay("with-the-code-left");
     assert.throws(
-      () => world.asked[0]?.[2].cvv?.reveal(),
+      () => world.requests[0]?.[2].cvv?.reveal(),
       "it is wiped when the payment is through",
     );
     await pay("a-second-one");
@@ -247,7 +248,7 @@ describe("a payment by card", () => {
       order: orderOf({ autoCapture: false, softDescriptor: "OWN" }),
     });
     assert.deepEqual(
-      [payment.state, world.asked[0]?.[1].capture, world.asked[0]?.[1].descriptor],
+      [payment.state, world.requests[0]?.[1].capture, world.requests[0]?.[1].descriptor],
       ["authorized", false, "OWN"],
     );
     const reviewed = await open();
@@ -292,7 +293,7 @@ describe("a payment by card", () => {
     ] as const) {
       const world = await open({ faultOf: () => fault });
       await assert.rejects(world.pay(), ServiceError);
-      assert.deepEqual(world.asked, []);
+      assert.deepEqual(world.requests, []);
     }
   });
 });
@@ -307,14 +308,14 @@ describe("a payment that stores its card", () => {
       source: { ...ofToken, token: fresh ?? "" },
     });
     assert.equal(again.payment.state, "captured");
-    assert.equal(world.asked[1]?.[1].card.tokenDigest, world.digestOf(fresh ?? ""));
+    assert.equal(world.requests[1]?.[1].card.tokenDigest, world.digestOf(fresh ?? ""));
   });
 
   test("under a token that is taken moves no money", async () => {
     const world = await open();
     await world.keep();
     await assert.rejects(world.pay({ createToken: { token } }), { code: "token_taken" });
-    assert.deepEqual(world.asked, []);
+    assert.deepEqual(world.requests, []);
   });
 
   test("under a token that is taken meanwhile stands, without the token", async () => {
@@ -363,7 +364,7 @@ describe("a payment is refused before money moves", () => {
     over: Partial<DirectInput> = {},
   ): Promise<void> => {
     await assert.rejects(world.pay(over), { code });
-    assert.deepEqual(world.asked, []);
+    assert.deepEqual(world.requests, []);
     assert.equal(await world.store.paymentByCode(given.merchantA, "order-1"), undefined);
   };
 
@@ -371,7 +372,7 @@ describe("a payment is refused before money moves", () => {
     const world = await open();
     await world.pay();
     await assert.rejects(world.pay(), { code: "payment_code_taken" });
-    assert.equal(world.asked.length, 1);
+    assert.equal(world.requests.length, 1);
   });
 
   test("when there is no such token, its card does not open, or no brand is known of the card number", async () => {
@@ -465,7 +466,7 @@ describe("a payment is refused before money moves", () => {
       cryptogram: undefined,
     } as const;
     assert.equal((await world.pay({ source })).payment.state, "captured");
-    assert.equal(world.asked[0]?.[2].networkToken, true);
+    assert.equal(world.requests[0]?.[2].networkToken, true);
   });
 
   test("on a strict account when it names no mandate, or another card's", async () => {
@@ -479,7 +480,7 @@ describe("a payment is refused before money moves", () => {
       mandateId: undefined,
     } as const;
     await world.pay({ order: orderOf({ code: "initial", storedCredential: initial }) });
-    world.asked.length = 0;
+    world.requests.length = 0;
     const mandate = "123456789012345";
     await refused("mandate_mismatch", world, {
       order: orderOf({ storedCredential: stored(undefined) }),
@@ -513,7 +514,7 @@ describe("a payment that is asked for again", () => {
     const taken = { createToken: { token: "u".repeat(40) } };
     const rows: readonly (readonly [
       refusal: string,
-      asked: Partial<DirectInput>,
+      input: Partial<DirectInput>,
       meanwhile?: (world: World) => unknown,
     ])[] = [
       ["token_taken", taken],
@@ -521,25 +522,25 @@ describe("a payment that is asked for again", () => {
       ["card_exhausted", {}, ({ traits }) => Object.assign(traits, { exhausted: true })],
       ["card_foreign", {}, ({ traits }) => Object.assign(traits, { foreign: true })],
     ];
-    for (const [refusal, asked, meanwhile] of rows) {
+    for (const [refusal, input, meanwhile] of rows) {
       const world = await open({ traits: {} });
-      if (asked.source !== undefined) await world.keep();
-      const { payment, token: made } = await world.pay({ ...asked, ...again });
+      if (input.source !== undefined) await world.keep();
+      const { payment, token: made } = await world.pay({ ...input, ...again });
       await meanwhile?.(world);
-      const reported = await world.pay({ ...asked, ...again });
+      const reported = await world.pay({ ...input, ...again });
       assert.deepEqual([reported.payment.id, reported.token], [payment.id, made], refusal);
       for (const request of [undefined, "b".repeat(64)]) {
         await assert.rejects(
-          world.pay({ ...asked, request }),
+          world.pay({ ...input, request }),
           { code: "payment_code_taken" },
           refusal,
         );
       }
       // The control: with another code it is refused for its own reason.
-      await assert.rejects(world.pay({ ...asked, order: orderOf({ code: "order-2" }) }), {
+      await assert.rejects(world.pay({ ...input, order: orderOf({ code: "order-2" }) }), {
         code: refusal,
       });
-      assert.equal(world.asked.length, 1);
+      assert.equal(world.requests.length, 1);
     }
   });
 
@@ -566,19 +567,19 @@ describe("an approval that comes when the payment has ended otherwise", () => {
     if (reversed !== undefined) await world.store.commit(reversed);
   };
   const late = async (how: Parameters<typeof undo>[0], reversals: readonly ReverseOutcome[]) => {
-    const asked: string[] = [];
+    const requests: string[] = [];
     const left = [...reversals];
     const world: World = await open({
       meanwhile: () => undo(how)(world),
       reverse: async ({ original }) => {
-        asked.push(original.reference.slice(-2));
+        requests.push(original.reference.slice(-2));
         return left.shift() ?? { kind: "reversed" };
       },
     });
     const { payment } = await world.pay();
     const stored = await world.store.paymentById(given.merchantA, payment.id);
     assert.deepEqual(stored, payment, "what is answered is what is stored");
-    return { ...world, payment, reversals: asked };
+    return { ...world, payment, reversals: requests };
   };
 
   test("is reversed at once, with an alarm, and the payment stays as it is", async () => {
@@ -617,7 +618,7 @@ describe("the way of a payment", () => {
   test("is its route's, and goes on to the next acquirer after a certain no alone", async () => {
     const rows: readonly (readonly [
       route: readonly string[],
-      asked: readonly string[],
+      connectors: readonly string[],
       state: string,
     ])[] = [
       [["c"], ["c"], "captured"],
@@ -628,16 +629,16 @@ describe("the way of a payment", () => {
       [["u", "c"], ["u"], "authorizing"],
       [["a"], ["a"], "declined"],
     ];
-    for (const [route, asked, state] of rows) {
+    for (const [route, connectors, state] of rows) {
       const world = await open({
         says: { ...says, a2: notSent, u: unknown },
         settings: routes(...route),
       });
       assert.equal((await world.pay()).payment.state, state);
-      assert.deepEqual(world.names(), asked);
+      assert.deepEqual(world.names(), connectors);
       assert.deepEqual(
-        world.asked.map(([, { reference }]) => reference.slice(-2)),
-        asked.map((_, index) => `-${index + 1}`),
+        world.requests.map(([, { reference }]) => reference.slice(-2)),
+        connectors.map((_, index) => `-${index + 1}`),
       );
     }
   });

@@ -112,10 +112,10 @@ async function open({
   await store.commit(given.paymentChange({ ...first, order: payment.order }));
   await store.commit(given.paymentChange(payment));
   isArmed = true;
-  const asked: (readonly [what: string, request: FollowUpRequest])[] = [];
+  const requests: (readonly [what: string, request: FollowUpRequest])[] = [];
   const undone: (readonly [how: string, reference: string, minor?: bigint])[] = [];
   const answer = (what: string) => async (request: FollowUpRequest) => {
-    asked.push([what, request]);
+    requests.push([what, request]);
     await meanwhile?.(store);
     hasAnswered = true;
     return outcomes.shift() ?? outcome;
@@ -164,7 +164,7 @@ async function open({
     input: Input,
     as = account,
   ): Promise<Output> => runDeclared(runner, operation, as, input);
-  return { run, runner, account, asked, stored, causes, factNames, store, alarms, undone, time };
+  return { run, runner, account, requests, stored, causes, factNames, store, alarms, undone, time };
 }
 
 const asks = [
@@ -244,7 +244,7 @@ describe("a request under a key whose earlier sending the acquirer refused", () 
       const world = await open({ outcomes: [declined] });
       await assert.rejects(run(world, each, ownName), { code: refusal });
       await assert.rejects(run(world, each, ownName), { code: refusal });
-      assert.deepEqual([world.asked.length, (await world.stored()).state], [1, "authorized"]);
+      assert.deepEqual([world.requests.length, (await world.stored()).state], [1, "authorized"]);
     });
 
     test(`${what}: is refused alike when it read the payment before the earlier one was sent`, async () => {
@@ -254,9 +254,9 @@ describe("a request under a key whose earlier sending the acquirer refused", () 
       // The process of the second sending was paused between its reads and its first commit.
       let staleReads = 2;
       const read = world.store.paymentById.bind(world.store);
-      world.store.paymentById = async (...asked) => (staleReads-- > 0 ? before : read(...asked));
+      world.store.paymentById = async (...args) => (staleReads-- > 0 ? before : read(...args));
       await assert.rejects(run(world, each, ownName), { code: refusal });
-      assert.equal(world.asked.length, 1);
+      assert.equal(world.requests.length, 1);
     });
 
     test(`${what}: control: another request is sent, under a key or without one`, async () => {
@@ -264,7 +264,7 @@ describe("a request under a key whose earlier sending the acquirer refused", () 
         const world = await open({ outcomes: [declined] });
         await assert.rejects(run(world, each, ownName), { code: refusal });
         await run(world, each, other);
-        assert.equal(world.asked.length, 2);
+        assert.equal(world.requests.length, 2);
       }
     });
 
@@ -274,7 +274,7 @@ describe("a request under a key whose earlier sending the acquirer refused", () 
       assert.equal((await world.stored()).state, inFlight);
       await end(world.store, what, declined);
       await run(world, each, ownName);
-      assert.equal(world.asked.length, 2);
+      assert.equal(world.requests.length, 2);
     });
   }
 });
@@ -465,7 +465,7 @@ describe("what the acquirer is asked after the authorization", () => {
       const payment = await run(world, each);
       assert.deepEqual([payment.state, (await world.stored()).state], [state, state]);
       assert.deepEqual(await world.causes(), ["merchant", "merchant"]);
-      assert.deepEqual(world.asked, [
+      assert.deepEqual(world.requests, [
         [
           what,
           {
@@ -509,7 +509,7 @@ describe("what the acquirer is asked after the authorization", () => {
       ] as const) {
         const world = await open({ faults: [undefined, fault] });
         await assert.rejects(run(world, each), { code: "outcome_unknown" });
-        assert.equal(world.asked.length, 1);
+        assert.equal(world.requests.length, 1);
         assert.equal(
           (await world.stored()).state,
           fault === "commit_unknown_applied" ? state : inFlight,
@@ -525,7 +525,7 @@ describe("what the acquirer is asked after the authorization", () => {
       ] as const) {
         const world = await open({ faults: [fault] });
         await assert.rejects(run(world, each), { code });
-        assert.deepEqual(world.asked, []);
+        assert.deepEqual(world.requests, []);
       }
     });
 
@@ -594,7 +594,7 @@ describe("what the acquirer is asked after the authorization", () => {
       const world = await open({ epoch: 1_000 });
       assert.equal((await run(world, each)).attempts, 1_001);
       assert.deepEqual(
-        world.asked.map(([, { reference }]) => reference),
+        world.requests.map(([, { reference }]) => reference),
         [`${first.id}-1001`],
       );
     });
@@ -608,7 +608,7 @@ describe("what the acquirer is asked after the authorization", () => {
       assert.equal((await run(world, each, ownName)).state, state);
       const refusal = what === "capture" ? "payment_already_captured" : "payment_not_voidable";
       await assert.rejects(run(world, each, "b".repeat(64)), { code: refusal });
-      assert.equal(world.asked.length, 1);
+      assert.equal(world.requests.length, 1);
     });
 
     test(`${what}: under a key whose first sending the acquirer refused, another request's is not told as its own`, async () => {
@@ -643,21 +643,21 @@ describe("what the acquirer is asked after the authorization", () => {
     const [one, other] = [run(world, asks[0]), run(world, asks[0])];
     await assert.rejects(other, { code: "payment_already_captured" });
     assert.equal((await one).state, "captured");
-    assert.equal(world.asked.length, 1);
+    assert.equal(world.requests.length, 1);
   });
 
   test("is a part of what is held where the account may, by either name of the payment", async () => {
     const world = await open({ settings: { partialCapture: true } });
     const payment = await world.run(capture, { selector: byCode, amount: "40" });
     assert.deepEqual(
-      [payment.captured, world.asked[0]?.[1].amount],
+      [payment.captured, world.requests[0]?.[1].amount],
       [4_000n, { minor: 4_000n, currency: "USD" }],
     );
     const strict = await open();
     await assert.rejects(strict.run(capture, { selector: byCode, amount: "40" }), {
       code: "partial_capture_disabled",
     });
-    assert.deepEqual(strict.asked, []);
+    assert.deepEqual(strict.requests, []);
   });
 
   test("is nothing of a payment that is not there", async () => {
@@ -684,7 +684,7 @@ describe("a review", () => {
     const paid = await open({ payment: inReview });
     assert.equal((await paid.run(acceptReview, selector)).state, "captured");
     assert.deepEqual(
-      paid.asked.map(([what]) => what),
+      paid.requests.map(([what]) => what),
       ["capture"],
     );
     assert.deepEqual(new Set(await paid.causes()), new Set(["operator"]));
@@ -692,14 +692,14 @@ describe("a review", () => {
       payment: { ...inReview, order: { ...inReview.order, autoCapture: false } },
     });
     assert.equal((await held.run(acceptReview, byCode)).state, "authorized");
-    assert.deepEqual(held.asked, []);
+    assert.deepEqual(held.requests, []);
   });
 
   test("that refuses gives up what is held", async () => {
     const world = await open({ payment: inReview });
     assert.equal((await world.run(rejectReview, selector)).state, "voided");
     assert.deepEqual(
-      world.asked.map(([what]) => what),
+      world.requests.map(([what]) => what),
       ["void"],
     );
     assert.deepEqual(new Set(await world.causes()), new Set(["operator"]));
@@ -724,15 +724,15 @@ describe("a refund", () => {
 
   test("is asked for, and nothing is sent yet", async () => {
     const world = await open({ payment: captured });
-    const { payment, refund: asked } = await world.run(refund, input);
+    const { payment, refund: requested } = await world.run(refund, input);
     assert.deepEqual(
-      [asked.amount, asked.code, asked.description, asked.state],
+      [requested.amount, requested.code, requested.description, requested.state],
       [1_000n, "refund-1", "too large", "requested"],
     );
-    assert.ok(asked.id >= 1 && asked.id < 2 ** 31);
-    assert.deepEqual(payment.refunds, [asked]);
+    assert.ok(requested.id >= 1 && requested.id < 2 ** 31);
+    assert.deepEqual(payment.refunds, [requested]);
     assert.deepEqual(await world.stored(), payment);
-    assert.deepEqual(world.asked, []);
+    assert.deepEqual(world.requests, []);
   });
 
   test("that its request has asked for already is that one", async () => {
@@ -766,10 +766,13 @@ describe("a refund", () => {
     for (const by of ["id", "code"] as const) {
       const world = await open({ payment: captured });
       await world.run(refund, { ...input, code: "another" });
-      const { refund: asked } = await world.run(refund, input);
-      const chosen = by === "id" ? { id: asked.id } : { code: "refund-1" };
+      const { refund: requested } = await world.run(refund, input);
+      const chosen = by === "id" ? { id: requested.id } : { code: "refund-1" };
       const { payment, refund: taken } = await world.run(cancelRefund, chosen);
-      assert.deepEqual([taken.id, taken.state, payment.refunded], [asked.id, "cancelled", 1_000n]);
+      assert.deepEqual(
+        [taken.id, taken.state, payment.refunded],
+        [requested.id, "cancelled", 1_000n],
+      );
       await assert.rejects(world.run(cancelRefund, chosen), { code: "refund_not_cancellable" });
       // With a key the answer is repeated if this request cancelled the refund.
       const { refund: more } = await world.run(refund, { ...input, code: "more", amount: "1" });

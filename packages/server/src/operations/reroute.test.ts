@@ -50,12 +50,12 @@ async function given(storeOver: (store: Store) => Store = (store) => store) {
     name: "first",
     authorize: () => answer.promise.then(() => ({ kind: "not_sent" }) as const),
   };
-  let asked = 0;
+  let calls = 0;
   const second: typeof two = {
     ...two,
     name: "second",
     authorize: (...request) => {
-      asked += 1;
+      calls += 1;
       return two.authorize(...request);
     },
   };
@@ -106,7 +106,7 @@ async function given(storeOver: (store: Store) => Store = (store) => store) {
     job,
     paid,
     answer: answer.resolve,
-    asked: () => asked,
+    calls: () => calls,
     stored: () => plain.paymentByCode(account.id, "order-1"),
   };
 }
@@ -128,12 +128,12 @@ test("a certain no that recovery was faster than asks nobody else; in time it do
   assert.equal((await late.stored())?.state, "voided");
   late.answer();
   assert.equal((await late.paid).payment.state, "voided");
-  assert.equal(late.asked(), 0);
+  assert.equal(late.calls(), 0);
 
   const inTime = await given();
   inTime.answer();
   assert.equal((await inTime.paid).payment.state, "captured");
-  assert.equal(inTime.asked(), 1);
+  assert.equal(inTime.calls(), 1);
 });
 
 for (const isWritten of [true, false]) {
@@ -157,6 +157,6 @@ for (const isWritten of [true, false]) {
     assert.equal(payment.state, isWritten ? "authorizing" : "declined");
     await recoverAll(world);
     assert.equal((await world.stored())?.state, isWritten ? "voided" : "declined");
-    assert.equal(world.asked(), 0);
+    assert.equal(world.calls(), 0);
   });
 }

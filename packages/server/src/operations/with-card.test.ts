@@ -59,10 +59,10 @@ for (const readsBefore of [0, 1, 2]) {
     };
     let reads = 0;
     const movingStore: Pick<Store, "cardByToken"> = {
-      async cardByToken(...asked) {
+      async cardByToken(...args) {
         if (reads === readsBefore) await move();
         reads += 1;
-        return store.cardByToken(...asked);
+        return store.cardByToken(...args);
       },
     };
     const found = await cardByToken({ store: movingStore, vault, account }, token);

@@ -90,9 +90,9 @@ test("one merchant's deliveries that can't be read delay no other merchant's", a
   const { time, store, reads, start, dueOf } = await setBack(context);
   let isReadable = false;
   await start({
-    deliveriesOf: async (merchantId, ...asked) => {
+    deliveriesOf: async (merchantId, ...args) => {
       if (merchantId === merchantA && !isReadable) throw new Error("the read takes too long");
-      return store.deliveriesOf(merchantId, ...asked);
+      return store.deliveriesOf(merchantId, ...args);
     },
   });
   await time.pass(5 * second);

@@ -101,14 +101,14 @@ const cases: readonly Case[] = [
     what: "a refund that was not carried out",
     sent: (answerBy) => {
       const paid = given.paidNext(first);
-      const asked = given.refundedNext(paid, [
+      const requested = given.refundedNext(paid, [
         given.newRefund(7, { state: "pending", dueAt: given.start }),
       ]);
       return [
         first,
         paid,
-        asked,
-        after(decideRefundStep(asked, 7, settings, given.start, answerBy) ?? assert.fail()),
+        requested,
+        after(decideRefundStep(requested, 7, settings, given.start, answerBy) ?? assert.fail()),
       ];
     },
     says: { inquire: async () => ({ ...found, captured: first.order.amount.minor }) },
@@ -138,14 +138,14 @@ const cases: readonly Case[] = [
     what: "a refund whose repeat it refuses",
     sent: (answerBy) => {
       const paid = given.paidNext(first);
-      const asked = given.refundedNext(paid, [
+      const requested = given.refundedNext(paid, [
         given.newRefund(7, { state: "pending", dueAt: given.start }),
       ]);
       return [
         first,
         paid,
-        asked,
-        after(decideRefundStep(asked, 7, settings, given.start, answerBy) ?? assert.fail()),
+        requested,
+        after(decideRefundStep(requested, 7, settings, given.start, answerBy) ?? assert.fail()),
       ];
     },
     says: {

@@ -262,8 +262,8 @@ test("thousands that are due at one acquirer are all done soon, with few in hand
   let largestPage = 0;
   const parts = await given(["simulator"], { ...allSlots, isAlone: false }, (store) =>
     withCalls(store, {
-      paymentsDue: async (...asked) => {
-        const due = await store.paymentsDue(...asked);
+      paymentsDue: async (...args) => {
+        const due = await store.paymentsDue(...args);
         read += due.length;
         largestPage = Math.max(largestPage, due.length);
         return due;

@@ -41,8 +41,8 @@ async function installation(context: TestContext) {
         accounts: () => unless("accounts", () => store.accounts()),
         accountById: (id) => unless("accountById", () => store.accountById(id)),
         accountKeys: () => unless("accountKeys", () => store.accountKeys()),
-        cardsWithoutMac: (...asked) =>
-          unless("cardsWithoutMac", () => store.cardsWithoutMac(...asked)),
+        cardsWithoutMac: (...args) =>
+          unless("cardsWithoutMac", () => store.cardsWithoutMac(...args)),
         commit: async (change) =>
           isBlocked && change.card !== undefined ? { outcome: "stale" } : store.commit(change),
         dropTokenDigests: async () => undefined,

@@ -384,12 +384,12 @@ describe("the keeper of a node's slots", () => {
 
   test("a store that never answers holds nobody up: it is asked again", async (context) => {
     const time = new StillTime();
-    let asked = 0;
+    let calls = 0;
     const never = new Promise<never>(() => undefined);
     const store = {
       renewSlots: () => {
-        asked += 1;
-        return asked === 1 ? never : Promise.resolve({ slots: [7], share: 1, nodes: 32 });
+        calls += 1;
+        return calls === 1 ? never : Promise.resolve({ slots: [7], share: 1, nodes: 32 });
       },
       releaseSlots: async () => undefined,
     };

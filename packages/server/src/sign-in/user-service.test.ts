@@ -708,9 +708,9 @@ describe("sessions", () => {
     clock.advance(15 * minute - 30 * second - 1);
     assert.equal((await users.resume(session)).idleUntil, clock.now() + 15 * minute);
     for (
-      let asked = 0;
-      asked < 200 && clock.now() + 14 * minute < admin.signedIn.endsAt;
-      asked += 1
+      let calls = 0;
+      calls < 200 && clock.now() + 14 * minute < admin.signedIn.endsAt;
+      calls += 1
     ) {
       clock.advance(14 * minute);
       await users.resume(session);
@@ -731,7 +731,7 @@ describe("sessions", () => {
     const { users, admin, clock, options } = await openOffice();
     const digest = sha256Hex(admin.session);
     const written = new Set<Instant | undefined>();
-    for (let asked = 0; asked < 120; asked += 1) {
+    for (let calls = 0; calls < 120; calls += 1) {
       clock.advance(1 * second);
       await users.resume(admin.session);
       written.add((await options.store.session(digest))?.session.lastUsedAt);

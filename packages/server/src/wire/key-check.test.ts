@@ -36,20 +36,20 @@ async function reported(
   params: TreeObject,
   of = endpoint("secret"),
 ): Promise<readonly (string | undefined)[]> {
-  let asked: string | undefined;
+  let requested: string | undefined;
   const resolve = async (key: string) => {
-    asked = key;
+    requested = key;
     return holders.get(key);
   };
   try {
     const holder = await resolveHolder(of, params, resolve);
-    return [asked, holder.account.id];
+    return [requested, holder.account.id];
   } catch (error) {
     const { statusCode, message } = error as {
       readonly statusCode: string;
       readonly message: string;
     };
-    return [asked, statusCode, message];
+    return [requested, statusCode, message];
   }
 }
 

@@ -38,7 +38,7 @@ export async function inPage(
   work: (page: Page) => Promise<void>,
   options: BrowserContextOptions = {},
 ): Promise<readonly string[]> {
-  const asked: string[] = [];
+  const sent: string[] = [];
   await inContext(
     browser,
     { viewport: { width: 1280, height: 900 }, ...options },
@@ -51,8 +51,8 @@ export async function inPage(
         requests.filter((url) => new URL(url).origin !== origin),
         [],
       );
-      asked.push(...requests);
+      sent.push(...requests);
     },
   );
-  return asked;
+  return sent;
 }

@@ -46,9 +46,9 @@ describe("the commands that lead a client here, as they are printed", () => {
       const [, proxyPort = ""] = await leading.stderrMatch(
         /The proxy is http:\/\/127\.0\.0\.1:(\d+);/,
       );
-      const asked = shell(client, { COFRE_PROXY_PORT: proxyPort, KEY: integrationKey });
-      assert.equal(await asked.code(), 0, asked.stderr);
-      assert.match(asked.stdout, /"rate":"5\.8300"/);
+      const requested = shell(client, { COFRE_PROXY_PORT: proxyPort, KEY: integrationKey });
+      assert.equal(await requested.code(), 0, requested.stderr);
+      assert.match(requested.stdout, /"rate":"5\.8300"/);
 
       for (const running of [leading, cofre]) {
         running.child.kill("SIGTERM");

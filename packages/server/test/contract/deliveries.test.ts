@@ -804,10 +804,10 @@ test(
     context.after(() => holder.end());
     await holder.query("SELECT pg_advisory_lock(7)");
     const waiting = async (type: string): Promise<void> => {
-      const asked = `SELECT 1 FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE datname = current_database() AND locktype = '${type}' AND NOT granted`;
+      const locksHeld = `SELECT 1 FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE datname = current_database() AND locktype = '${type}' AND NOT granted`;
       await until(
         `a session waits for a lock of type ${type}`,
-        async () => (await query(url, asked)).length > 0,
+        async () => (await query(url, locksHeld)).length > 0,
       );
     };
     const filling = query(url, "CALL fill_due_queues_1()");

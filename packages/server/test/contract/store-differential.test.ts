@@ -228,40 +228,40 @@ const clashes: readonly (readonly Step[])[] = [
 let sequence = 0;
 
 /** The change of a step, computed from the content of the memory store. */
-async function changeOf(asked: Step, base: number): Promise<Change | undefined> {
-  const merchantId = given.merchantId(base + asked.merchant);
-  switch (asked.kind) {
+async function changeOf(step: Step, base: number): Promise<Change | undefined> {
+  const merchantId = given.merchantId(base + step.merchant);
+  switch (step.kind) {
     case "payment": {
       const model =
-        asked.code % 2 === 0 ? given.newPayment(asked.number) : given.barePayment(asked.number);
+        step.code % 2 === 0 ? given.newPayment(step.number) : given.barePayment(step.number);
       const next = {
         ...model,
         merchantId,
         order: {
           ...model.order,
-          code: `code ${asked.code}`,
-          storedCredential: credentialOf(asked.number),
+          code: `code ${step.code}`,
+          storedCredential: credentialOf(step.number),
         },
       };
-      const card = { next: given.newCard(asked.number, { merchantId }), replaces: undefined };
-      return given.paymentChange(next, asked.card ? { card } : {});
+      const card = { next: given.newCard(step.number, { merchantId }), replaces: undefined };
+      return given.paymentChange(next, step.card ? { card } : {});
     }
     case "next":
-      return nextChange(asked, merchantId, base);
+      return nextChange(step, merchantId, base);
     case "card":
       return given.cardChange(
-        given.newCard(asked.number, {
+        given.newCard(step.number, {
           merchantId,
-          version: asked.version,
-          lastUsedAt: instant(given.start + asked.usedAt),
+          version: step.version,
+          lastUsedAt: instant(given.start + step.usedAt),
         }),
       );
     case "use":
-      return given.cardUseChange(asked.number, given.start + asked.usedAt, merchantId);
+      return given.cardUseChange(step.number, given.start + step.usedAt, merchantId);
     case "account":
       return given.accountChange(
-        given.newAccount(merchantId, { version: asked.version, name: `name ${asked.version}` }),
-        asked.keys.map((key) => base * 10 + key),
+        given.newAccount(merchantId, { version: step.version, name: `name ${step.version}` }),
+        step.keys.map((key) => base * 10 + key),
       );
     default:
       return undefined;
@@ -269,21 +269,21 @@ async function changeOf(asked: Step, base: number): Promise<Change | undefined> 
 }
 
 async function nextChange(
-  asked: Step & { kind: "next" },
+  step: Step & { kind: "next" },
   merchantId: Change["merchantId"],
   base: number,
 ): Promise<Change | undefined> {
-  const stored = await memory.paymentById(merchantId, given.paymentId(asked.number));
-  const version = (stored?.version ?? 1) + asked.off;
+  const stored = await memory.paymentById(merchantId, given.paymentId(step.number));
+  const version = (stored?.version ?? 1) + step.off;
   if (version < 1) return undefined;
-  const { random } = asked;
+  const { random } = step;
   const at = (ms: number | undefined) => (ms === undefined ? undefined : instant(given.start + ms));
-  const model = given.newPayment(asked.number, { merchantId });
+  const model = given.newPayment(step.number, { merchantId });
   // A payment that does not exist yet may exist at the commit: its order stays the same, the
   // model's is only read for the mandate.
   const before = stored ?? {
     ...model,
-    order: { ...model.order, storedCredential: credentialOf(asked.number) },
+    order: { ...model.order, storedCredential: credentialOf(step.number) },
   };
   const refunds = refundsAfter(before.refunds, random, base);
   const { refunded } = given.refundedNext(before, refunds);
@@ -464,8 +464,8 @@ test(`${compared} give the same answers to ${sequences} random sequences`, async
         sequence += 1;
         const base = sequence * 2;
         for (const steps of batches) {
-          const asked = await Promise.all(steps.map((each) => changeOf(each, base)));
-          const changes = asked.filter((change) => change !== undefined);
+          const sent = await Promise.all(steps.map((each) => changeOf(each, base)));
+          const changes = sent.filter((change) => change !== undefined);
           const expected = await Promise.all(changes.map((change) => memory.commit(change)));
           for (const store of others) {
             const actual = await Promise.all(changes.map((change) => store.commit(change)));

@@ -96,9 +96,9 @@ test("a cryptogram that was left on 3-D Secure data by mistake is not written", 
     xid: undefined,
     cryptogram: "Q1JZUFRPR1JBTQ==",
   };
-  const asked = { ...payment, order: { ...payment.order, threeDSecure } };
+  const requested = { ...payment, order: { ...payment.order, threeDSecure } };
 
-  await store.commit(given.paymentChange(asked));
+  await store.commit(given.paymentChange(requested));
   const stored = await store.paymentById(given.merchantA, payment.id);
   await store.close();
 

@@ -327,11 +327,11 @@ function describeStore(databases: TestDatabases): void {
         await store.commit(given.paymentChange(given.newPayment(number, { merchantId })));
       }
     }
-    const asked = [1, 2, 3, 2].flatMap((number) =>
+    const requested = [1, 2, 3, 2].flatMap((number) =>
       [merchantA, merchantB].map((merchantId) => ({ number, merchantId })),
     );
     const cards = await Promise.all(
-      asked.map(({ number, merchantId }) =>
+      requested.map(({ number, merchantId }) =>
         store.cardByToken(merchantId, given.tokenDigest(number)),
       ),
     );
@@ -339,20 +339,22 @@ function describeStore(databases: TestDatabases): void {
       cards.map((card) =>
         card === undefined ? undefined : [card.merchantId, card.tokenDigest, card.maskedPan],
       ),
-      asked.map(({ number, merchantId }) =>
+      requested.map(({ number, merchantId }) =>
         number === 3
           ? undefined
           : [merchantId, given.tokenDigest(number), `411111xxxxxx000${number}`],
       ),
     );
     const payments = await Promise.all(
-      asked.map(({ number, merchantId }) => store.paymentById(merchantId, given.paymentId(number))),
+      requested.map(({ number, merchantId }) =>
+        store.paymentById(merchantId, given.paymentId(number)),
+      ),
     );
     assert.deepEqual(
       payments.map((payment) =>
         payment === undefined ? undefined : [payment.merchantId, payment.id],
       ),
-      asked.map(({ number, merchantId }) =>
+      requested.map(({ number, merchantId }) =>
         number === 3 ? undefined : [merchantId, given.paymentId(number)],
       ),
     );
@@ -404,7 +406,7 @@ function describeStore(databases: TestDatabases): void {
     context.after(() => Promise.all(nodes.map((node) => node.close())));
     const numbers = Array.from({ length: 200 }, (_, number) => number + 1);
     // Both nodes write the same payments: one change of each pair is written.
-    const asked = nodes.map((node) =>
+    const requested = nodes.map((node) =>
       Promise.all(
         numbers.map((number) =>
           node.commit(
@@ -413,7 +415,7 @@ function describeStore(databases: TestDatabases): void {
         ),
       ),
     );
-    const [one = [], other = []] = await Promise.all(asked);
+    const [one = [], other = []] = await Promise.all(requested);
     for (const [index, first] of one.entries()) {
       assert.deepEqual(
         new Set([first.outcome, other[index]?.outcome]),

@@ -805,9 +805,9 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
         over = {},
       ) => {
         const first = given.newPayment(number, over);
-        const asked = { ...first, order: { ...first.order, storedCredential: credential } };
-        await store.commit(given.paymentChange(asked));
-        const next = given.paidNext(asked, {
+        const requested = { ...first, order: { ...first.order, storedCredential: credential } };
+        await store.commit(given.paymentChange(requested));
+        const next = given.paidNext(requested, {
           verdict: { ...given.approval, networkTransactionId },
         });
         await store.commit(given.paymentChange(next));

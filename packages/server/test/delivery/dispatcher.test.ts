@@ -328,9 +328,9 @@ describe("endpoints that are off or taken away", () => {
       ({ state, outcome }) => `${state} ${outcome}`,
     );
     assert.deepEqual(new Set(outcomes), new Set(["failed expired"]));
-    const asked = office.received.length;
+    const before = office.received.length;
     await office.run(day);
-    assert.equal(office.received.length, asked);
+    assert.equal(office.received.length, before);
     await office.stop();
   });
 

@@ -380,15 +380,15 @@ describe("addresses that must not be reached", () => {
     // Replaces the public address, which a test must not contact.
     const policy: EgressPolicy = { ports: [443], allowedNetworks: ["127.0.0.2/32"] };
     const answers = [["127.0.0.2"], ["127.0.0.1"], ["127.0.0.2", "127.0.0.1"], ["127.0.0.2"]];
-    let asked = 0;
-    const send = sending(context, { policy, resolve: async () => answers[asked++] ?? [] });
+    let calls = 0;
+    const send = sending(context, { policy, resolve: async () => answers[calls++] ?? [] });
 
     const outcomes: string[] = [];
     for (const _ of answers) outcomes.push((await send(`http://rebinding.example:${port}/`)).kind);
 
     assert.deepEqual(outcomes, ["answered", "refused", "refused", "answered"]);
     assert.deepEqual(arrived, { allowed: 2, blocked: 0 });
-    assert.equal(asked, 4, "each connection asks for the name once");
+    assert.equal(calls, 4, "each connection asks for the name once");
   });
 
   test("the sandbox reaches this machine and nothing else that is not public", async (context) => {
@@ -465,10 +465,10 @@ describe("addresses that must not be reached", () => {
     );
     const policy = withNetworks(productionEgress, ["127.0.0.2/32"]);
     const answers = [["127.0.0.2"], ["127.0.0.2", "10.0.0.1"], ["127.0.0.3"]];
-    let asked = 0;
+    let calls = 0;
     const outcomes: string[] = [];
     for (const _ of answers) {
-      const send = sending(context, { policy, resolve: async () => answers[asked++] ?? [] });
+      const send = sending(context, { policy, resolve: async () => answers[calls++] ?? [] });
       outcomes.push((await send(`http://app:${port}/`)).kind);
     }
     assert.deepEqual([outcomes, arrived], [["answered", "refused", "refused"], 1]);

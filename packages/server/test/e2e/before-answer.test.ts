@@ -96,10 +96,10 @@ describe("chaos: a notification before the API's answer", () => {
     await using testServer = await startTestServer({ environment: { COFRE_MAX_IN_FLIGHT: "1" } });
     const seen: string[] = [];
     const notified = Promise.withResolvers<void>();
-    const asked = Promise.withResolvers<void>();
+    const requested = Promise.withResolvers<void>();
     const url = await startReceiver(context, seen, async () => {
       notified.resolve();
-      await asked.promise;
+      await requested.promise;
       return 200;
     });
     await configure(testServer, url, 1_000);
@@ -116,7 +116,7 @@ describe("chaos: a notification before the API's answer", () => {
       [other.status, other.body["status"], seen],
       [200, "SUCCESS", ["notification"]],
     );
-    asked.resolve();
+    requested.resolve();
     assert.equal(await waiting, "SUCCESS");
   });
 

@@ -92,13 +92,13 @@ describe("a clock that is ahead for a moment and is set back", () => {
       environment: { COFRE_ACQUIRER_TIMEOUT_MS: "200" },
     });
     testServer.clock.advance(2 * hour);
-    const asked = await testServer.postJson("/__cofre/simulator", {
+    const requested = await testServer.postJson("/__cofre/simulator", {
       integration_key: integrationKey,
       next: "lose_answer",
       times: 1,
       message: "authorize",
     });
-    assert.equal(asked.body["status"], "SUCCESS", JSON.stringify(asked.body));
+    assert.equal(requested.body["status"], "SUCCESS", JSON.stringify(requested.body));
     const { body } = await testServer.postJson("/ws/direct", directBody("lost"));
     const hash = String((body["payment"] as Record<string, unknown>)["hash"]);
     assert.equal(await statusOf(testServer, hash), "PE");

@@ -273,15 +273,15 @@ describe("cofre clock", () => {
   });
 
   test("goes on when one call does not go through all that falls due, and ends where it gets no further", async (context) => {
-    const asked: Record<string, unknown>[] = [];
+    const requests: Record<string, unknown>[] = [];
     const times = ["2026-02-01", "2026-03-01", "2026-04-01", "2026-05-01", "2026-05-01"];
     const server = createServer((request, response) => {
       void text(request).then((sent) => {
         const fields = JSON.parse(sent) as Record<string, unknown>;
-        asked.push(fields);
-        const now = `${times[asked.length - 1]}T00:00:00.000Z`;
+        requests.push(fields);
+        const now = `${times[requests.length - 1]}T00:00:00.000Z`;
         const to = "2027-01-01T00:00:00.000Z";
-        const left = asked.length === 3 ? { complete: true } : { complete: false, target: to };
+        const left = requests.length === 3 ? { complete: true } : { complete: false, target: to };
         response.end(
           JSON.stringify({
             status: "SUCCESS",
@@ -303,7 +303,7 @@ describe("cofre clock", () => {
     });
     const to = "2027-01-01T00:00:00.000Z";
     assert.deepEqual(
-      asked.map(({ advance, set }) => advance ?? set),
+      requests.map(({ advance, set }) => advance ?? set),
       ["12months", to, to],
     );
     const second = await run(context, { port }, "clock", "--set", to);

@@ -73,7 +73,7 @@ async function audit(): Promise<readonly Entry[]> {
  * By path and fields, the lowest role that may call it. Contains every endpoint that accepts a key,
  * and no other.
  */
-const asked: readonly (readonly [path: string, fields: Fields | undefined, role: Role])[] = [
+const requested: readonly (readonly [path: string, fields: Fields | undefined, role: Role])[] = [
   ["/ws/query", {}, "viewer"],
   ["/ws/exchange", {}, "viewer"],
   ["/ws/exchange/getCurrencyRates", { currency_codes: "USD" }, "viewer"],
@@ -132,14 +132,14 @@ describe("what each role may", () => {
     );
     assert.ok(keyed.length > 25);
     const said = new Set(
-      asked
+      requested
         .map(([path]) => path)
         .filter((path) => path !== "/__cofre/users" && path !== "/__cofre/audit"),
     );
     assert.deepEqual(keyed.toSorted(), [...said].toSorted());
   });
 
-  for (const [path, fields, needed] of asked) {
+  for (const [path, fields, needed] of requested) {
     test(`${path} ${fields === undefined ? "by GET" : JSON.stringify(fields)}: ${needed} and above`, async () => {
       for (const role of ranks) {
         const reply = await staff[role].call(path, fields);
@@ -409,7 +409,7 @@ describe("the audit log", () => {
     const entries = (await audit()).filter(({ number }) => number > before);
     const account = /^account [0-9a-f]{8}/.exec(entries[0]?.detail ?? "")?.[0] ?? "";
     assert.match(account, /^account /);
-    const [asked1 = 0, , asked2 = 0, , asked3 = 0] = entries.map(({ number }) => number);
+    const [started1 = 0, , started2 = 0, , started3 = 0] = entries.map(({ number }) => number);
     assert.deepEqual(
       entries
         .slice(0, 6)
@@ -423,9 +423,9 @@ describe("the audit log", () => {
         ]),
       [
         ["Olga", "capture", hash, "started", null, `${account}, amount 100.00`],
-        ["Olga", "capture", hash, "done", asked1, `${account}, status 200`],
+        ["Olga", "capture", hash, "done", started1, `${account}, status 200`],
         ["Olga", "capture", hash, "started", null, account],
-        ["Olga", "capture", hash, "refused", asked2, `${account}, status 200, BP-CAP-4`],
+        ["Olga", "capture", hash, "refused", started2, `${account}, status 200, BP-CAP-4`],
         [
           staff.admin.name,
           "settings_changed",
@@ -439,7 +439,7 @@ describe("the audit log", () => {
           "settings_changed",
           "/__cofre/settings",
           "refused",
-          asked3,
+          started3,
           `${account}, status 200, COFRE-31`,
         ],
       ],

@@ -147,7 +147,7 @@ function paidBy(seen: Seen): unknown {
  * A correct client with an unknown outcome: it queries first, and sends the same code again if no
  * payment exists.
  */
-async function askAndSendAgain(server: TestServer, code: string): Promise<void> {
+async function queryAndRetry(server: TestServer, code: string): Promise<void> {
   if ((await statusOf(server, code)) === "BP-QRY-2")
     assert.equal(paidBy(await pay(server, code)), "CO");
   // A client that does not query: the code is taken now, and nothing is charged.
@@ -257,7 +257,7 @@ describe("a fault on the way of a charge", { timeout: 60_000 }, () => {
       assert.deepEqual(await booksOf(server, "order-1"), books);
       assert.deepEqual((await faults(server)).body["faults"], []);
       assert.equal(await statusOf(server, "order-1"), books[0] === "captured" ? "CO" : "BP-QRY-2");
-      await askAndSendAgain(server, "order-1");
+      await queryAndRetry(server, "order-1");
       const reported = server.events.filter(({ event }) => event === "fault_injected");
       assert.deepEqual(
         reported.map((event) => ({ ...event, merchantId: undefined })),
@@ -296,7 +296,7 @@ describe("a fault on the way of a charge", { timeout: 60_000 }, () => {
     // A client that does not wait receives the answer that the payment exists.
     assert.equal(paidBy(await pay(server, "order-1")), "BP-DR-0");
     await settled(server, "order-1", "CO");
-    await askAndSendAgain(server, "order-1");
+    await queryAndRetry(server, "order-1");
   });
 
   test("acquirer_unknown_then_no: PE, and recovery makes sure that nothing is held", async () => {
@@ -563,7 +563,7 @@ describe("a fault that waits", { timeout: 60_000 }, () => {
     assert.equal(await statusOf(server, "slow"), "BP-QRY-2");
     time.release();
     await until("the payment is paid", async () => (await statusOf(server, "slow")) === "CO");
-    await askAndSendAgain(server, "slow");
+    await queryAndRetry(server, "slow");
   });
 });
 

@@ -155,7 +155,8 @@ function describeMoves(databases: TestDatabases): void {
     const { cofre, port } = await start(data, on(url));
     assert.ok(port !== undefined, readFileSync(cofre.stderrFile, "utf8"));
     const there = await answersOf(client, port);
-    for (const [asked, answer] of answers) assert.equal(there.get(asked), answer, asked);
+    for (const [requested, answer] of answers)
+      assert.equal(there.get(requested), answer, requested);
 
     const charged = await client.ask(
       port,
@@ -459,7 +460,8 @@ function describeMoves(databases: TestDatabases): void {
     const { cofre, port } = await start(data);
     assert.ok(port !== undefined, "the file is served again");
     const there = await answersOf(client, port);
-    for (const [asked, answer] of answers) assert.equal(there.get(asked), answer, asked);
+    for (const [requested, answer] of answers)
+      assert.equal(there.get(requested), answer, requested);
     await cofre.end("SIGTERM");
 
     // The empty database is unchanged: the file can be moved into it, and back.
@@ -563,7 +565,8 @@ function describeMoves(databases: TestDatabases): void {
     const { cofre, port } = await start(data);
     assert.ok(port !== undefined);
     const there = await answersOf(client, port);
-    for (const [asked, answer] of answers) assert.equal(there.get(asked), answer, asked);
+    for (const [requested, answer] of answers)
+      assert.equal(there.get(requested), answer, requested);
     await cofre.end("SIGTERM");
 
     // Again, to another database, where a payment is made.

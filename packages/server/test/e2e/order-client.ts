@@ -27,13 +27,13 @@ export interface Books {
   readonly captured: string;
   readonly refunds: readonly string[];
   /** The number of facts in its history that the merchant's requests caused. */
-  readonly asked: number;
+  readonly requests: number;
 }
 
-export const nothing: Books = { state: "absent", captured: "0.00", refunds: [], asked: 0 };
+export const nothing: Books = { state: "absent", captured: "0.00", refunds: [], requests: 0 };
 
 /** Codes of answers that guarantee that this request did nothing and may be sent again. */
-export const askAgain: ReadonlySet<string> = new Set([
+export const retryable: ReadonlySet<string> = new Set([
   "COFRE-12",
   "COFRE-20",
   "COFRE-21",
@@ -72,7 +72,7 @@ export async function booksOf(server: TestServer, code: string): Promise<Books> 
   const refunds = (payment["refunds"] ?? []) as readonly Fields[];
   const facts = explained["facts"] as readonly Fields[];
   return {
-    asked: facts.filter(({ by }) => by === "merchant").length,
+    requests: facts.filter(({ by }) => by === "merchant").length,
     state: String(explained["state"]),
     captured: payment["status"] === "CO" ? String(payment["amount_ext"]) : "0.00",
     refunds: refunds.map((refund) =>

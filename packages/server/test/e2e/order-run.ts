@@ -9,7 +9,7 @@ import {
   type TestServerOptions,
 } from "../server.ts";
 import {
-  askAgain,
+  retryable,
   type Books,
   booksOf,
   drawOrder,
@@ -177,7 +177,7 @@ async function playOrder(server: TestServer, chance: Chance, code: string): Prom
         if (!isSafe) break;
         continue;
       }
-      if (!askAgain.has(word)) break;
+      if (!retryable.has(word)) break;
     }
     const problem = judge(intent, sendings, first, await booksOf(server, code), disturbed);
     if (problem !== undefined) violations.push(`${code}: ${problem}\n${reportedBy(sendings)}`);
@@ -247,7 +247,7 @@ function judge(
       !outcomeOpen.has(word) &&
       !word.endsWith("-7") &&
       word !== "BP-CAN-4";
-    if (isRefusal && before.asked !== after.asked)
+    if (isRefusal && before.requests !== after.requests)
       return `${word} though the sending changed the books`;
   }
   const word = wordOf(sendings.at(-1)?.answer);
@@ -259,7 +259,7 @@ function judge(
   // Effects of these are permanent: a captured payment is captured, a voided one void, and a refund
   // is in its list.
   if (word === "SUCCESS") return isDone ? undefined : "SUCCESS though the books have nothing of it";
-  if (word === "lost" || word === "SUCCESS, open" || outcomeOpen.has(word) || askAgain.has(word))
+  if (word === "lost" || word === "SUCCESS, open" || outcomeOpen.has(word) || retryable.has(word))
     return undefined;
   if (!isDone || (disturbed && (intent.kind === "cancel" || intent.kind === "refundOrCancel")))
     return undefined;

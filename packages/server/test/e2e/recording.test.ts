@@ -36,11 +36,11 @@ interface Page {
 
 async function page(
   server: TestServer,
-  asked: Readonly<Record<string, string>> = {},
+  requested: Readonly<Record<string, string>> = {},
 ): Promise<Page> {
   const { body } = await server.get("/__cofre/requests", {
     integration_key: integrationKey,
-    ...asked,
+    ...requested,
   });
   assert.equal(body["status"], "SUCCESS", JSON.stringify(body));
   return body as object as Page;
@@ -48,11 +48,11 @@ async function page(
 
 async function all(
   server: TestServer,
-  asked: Readonly<Record<string, string>> = {},
+  requested: Readonly<Record<string, string>> = {},
 ): Promise<readonly Recorded[]> {
   const requests: Recorded[] = [];
   for (let after = 0; ;) {
-    const { requests: some, next } = await page(server, { ...asked, after: String(after) });
+    const { requests: some, next } = await page(server, { ...requested, after: String(after) });
     requests.push(...some);
     if (next === null) return requests;
     after = next;
@@ -204,8 +204,8 @@ describe("/__cofre/requests", () => {
       [1, 2, 3],
     );
     const [key = ""] = worlds;
-    const asked = { integration_key: key, merchant_payment_code: "order-1" };
-    const { body } = await server.get("/__cofre/timeline", asked);
+    const requested = { integration_key: key, merchant_payment_code: "order-1" };
+    const { body } = await server.get("/__cofre/timeline", requested);
     const entries = body["entries"] as readonly {
       readonly kind: string;
       readonly data: Record<string, unknown>;
@@ -216,9 +216,8 @@ describe("/__cofre/requests", () => {
       "of a world it is all there, by its own clock",
     );
     assert.equal(
-      (await server.get("/__cofre/timeline", { ...asked, integration_key: integrationKey })).body[
-        "status_code"
-      ],
+      (await server.get("/__cofre/timeline", { ...requested, integration_key: integrationKey }))
+        .body["status_code"],
       "BP-QRY-2",
     );
 

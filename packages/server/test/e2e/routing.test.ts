@@ -68,12 +68,14 @@ describe("an account's routes", () => {
 
   test("keep a BIN as it was written, with the zero that it begins with", async () => {
     await using server = await startTestServer({ environment: two });
-    const asked = [{ connectors: ["main"], bins: ["0123", "00000000", "0", "4111"], fromUsd: 5 }];
-    await routes(server, asked);
+    const requested = [
+      { connectors: ["main"], bins: ["0123", "00000000", "0", "4111"], fromUsd: 5 },
+    ];
+    await routes(server, requested);
     const { body } = await server.postJson("/__cofre/settings", {
       integration_key: integrationKey,
     });
-    assert.deepEqual((body["settings"] as Record<string, unknown>)["routes"], asked);
+    assert.deepEqual((body["settings"] as Record<string, unknown>)["routes"], requested);
   });
 
   test("that name an acquirer that is not there, or that are none, are refused and change nothing", async () => {

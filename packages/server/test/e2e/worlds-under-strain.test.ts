@@ -63,7 +63,7 @@ function givenUp(error: Error): undefined {
  * Resolves when a payment of this world is in flight: it exists, and its request to the acquirer
  * was sent.
  */
-async function isAsked(
+async function isRequested(
   server: { readonly url: string },
   world: Pick<Sandbox, "integrationKey">,
 ): Promise<void> {
@@ -108,14 +108,14 @@ describe("what is asked of a world at the same time", () => {
     await using cofre = await startCofre({ log: ({ event }) => void events.push(event) });
     const world = await cofre.worlds.create({ seed: "everything" });
     await world.snapshot("begin");
-    const asked = Array.from({ length: 60 }, async (_, index) => {
+    const pending = Array.from({ length: 60 }, async (_, index) => {
       await pay(cofre, world, `order-${index}`, { auto_capture: index % 2 === 0 });
       if (index % 5 === 0) await world.clock.advance("2d").catch(givenUp);
       if (index % 7 === 0) await world.restore("begin");
       if (index % 11 === 0) await world.reset();
       if (index % 13 === 0) await world.snapshot(`s${index}`);
     });
-    await Promise.all(asked);
+    await Promise.all(pending);
     assert.deepEqual(
       events.filter((event) => event === "alarm" || event === "request_failed"),
       [],
@@ -140,7 +140,7 @@ describe("what is asked of a world at the same time", () => {
     const named = () =>
       post(server, key, "/ws/direct", orderOf("order"), { "idempotency-key": "one" });
     const both = [named(), named()];
-    await isAsked(server, key);
+    await isRequested(server, key);
     assert.equal(
       (await post(server, key, "/__cofre/world", { action: "delete" }))["status"],
       "SUCCESS",
@@ -167,7 +167,7 @@ describe("what is asked of a world at the same time", () => {
     const named = () =>
       post(server, key, "/ws/direct", orderOf("order"), { "idempotency-key": "one" });
     const both = [named(), named()];
-    await isAsked(server, key);
+    await isRequested(server, key);
     assert.equal(
       (await post(server, key, "/__cofre/world", { action: "reset" }))["status"],
       "SUCCESS",
@@ -284,10 +284,10 @@ describe("a world that takes its time", () => {
     const began = performance.now();
     // A client that waits for the acquirer's answer receives a timeout when the time is moved past
     // the deadline.
-    const asked = pay(cofre, world, "order");
-    await isAsked(cofre, world);
+    const pending = pay(cofre, world, "order");
+    await isRequested(cofre, world);
     assert.ok((await world.clock.advance("1d")).payments >= 30);
-    assert.equal((await asked)["status"], "SUCCESS");
+    assert.equal((await pending)["status"], "SUCCESS");
     assert.ok(performance.now() - began < 20_000);
   });
 });

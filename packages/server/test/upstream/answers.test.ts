@@ -69,10 +69,10 @@ describe("what the upstream answers to an authorization", () => {
     await using server = await startCannedServer();
     const time = new ManualScheduler();
     const upstream = upstreamAt(`http://127.0.0.1:${server.port}`, undefined, time);
-    const asked = upstream.authorize(authorizeRequest("p-1"), cardInHand());
+    const pending = upstream.authorize(authorizeRequest("p-1"), cardInHand());
     await server.firstBytes;
     time.release();
-    assert.deepEqual(await asked, { kind: "unknown", cause: "timeout" });
+    assert.deepEqual(await pending, { kind: "unknown", cause: "timeout" });
     assert.equal(server.connections, 1);
     upstream.close();
   });

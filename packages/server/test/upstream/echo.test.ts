@@ -52,9 +52,12 @@ describe("an acquirer that repeats the card in its answers leaves none of it beh
     client.end("POST /ws/direct HTTP/1.1\r\nHost: upstream\r\nContent-Length: 100\r\n\r\n{");
     client.resume();
     await once(client, "close");
-    const asked = { method: "POST", body: JSON.stringify({ merchant_payment_code: "unknown" }) };
+    const requested = {
+      method: "POST",
+      body: JSON.stringify({ merchant_payment_code: "unknown" }),
+    };
     const answer = (await (
-      await fetch(`http://127.0.0.1:${upstream.port}/ws/query`, asked)
+      await fetch(`http://127.0.0.1:${upstream.port}/ws/query`, requested)
     ).json()) as Body;
     assert.equal(answer["status_code"], "BP-QRY-2");
   });

@@ -57,10 +57,10 @@ describe("TLS to the upstream", () => {
     await using server = await startCannedServer();
     const time = new ManualScheduler();
     const upstream = upstreamAt(`https://127.0.0.1:${server.port}`, authority.ca, time);
-    const asked = upstream.authorize(authorizeRequest("p-1"), cardInHand());
+    const pending = upstream.authorize(authorizeRequest("p-1"), cardInHand());
     await server.firstBytes;
     time.release();
-    assert.deepEqual(await asked, untrusted);
+    assert.deepEqual(await pending, untrusted);
     const received = Buffer.concat(server.received);
     assert.ok(
       received.length > 0 && !received.includes("4111111111111111") && !received.includes("POST"),

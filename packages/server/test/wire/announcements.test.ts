@@ -29,11 +29,11 @@ const sequences: readonly (readonly [
   ["a payment that is paid at once", (shop) => shop.pay(), ["update"]],
   ["a payment that is declined at once", (shop) => shop.pay(declined), ["update"]],
   ["an authorization", (shop) => shop.pay(hold), []],
-  ["a capture", async (shop) => asked(shop, await shop.pay(hold), "/ws/capture"), ["update"]],
-  ["a void", async (shop) => asked(shop, await shop.pay(hold), "/ws/cancel"), ["update"]],
+  ["a capture", async (shop) => requested(shop, await shop.pay(hold), "/ws/capture"), ["update"]],
+  ["a void", async (shop) => requested(shop, await shop.pay(hold), "/ws/cancel"), ["update"]],
   [
     "a void by refundOrCancel",
-    async (shop) => asked(shop, await shop.pay(hold), "/ws/refundOrCancel"),
+    async (shop) => requested(shop, await shop.pay(hold), "/ws/refundOrCancel"),
     ["update"],
   ],
   ["a payment that waits for a reviewer", (shop) => shop.pay(reviewed), []],
@@ -52,7 +52,7 @@ const sequences: readonly (readonly [
   [
     "a reviewer's yes, and the capture",
     async (shop) =>
-      asked(
+      requested(
         shop,
         await decided(shop, await shop.pay({ ...reviewed, ...hold }), "accept_review"),
         "/ws/capture",
@@ -93,7 +93,7 @@ const sequences: readonly (readonly [
   ],
 ];
 
-async function asked(shop: Shop, hash: string, path: string): Promise<string> {
+async function requested(shop: Shop, hash: string, path: string): Promise<string> {
   await done(shop.post(path, { hash }));
   return hash;
 }
@@ -199,8 +199,9 @@ describe("merchants are told of", { timeout: 60_000 }, () => {
     assert.deepEqual(await shop.reported(await shop.pay()), []);
     assert.deepEqual(await shop.reported(await shop.pay(declined)), []);
     // The control: later changes are notified.
-    assert.deepEqual(await shop.reported(await asked(shop, await shop.pay(hold), "/ws/capture")), [
-      "update",
-    ]);
+    assert.deepEqual(
+      await shop.reported(await requested(shop, await shop.pay(hold), "/ws/capture")),
+      ["update"],
+    );
   });
 });

@@ -71,13 +71,13 @@ async function longRefundId(server: TestServer): Promise<string> {
   for (let index = 0; index < 40; index += 1) {
     const merchant_payment_code = `refunded-${index}`;
     await send(server, "/ws/direct", directBody(merchant_payment_code));
-    const asked = of({
+    const requested = of({
       operation: "request",
       merchant_payment_code,
       amount: "1.00",
       description: "x",
     });
-    const { id } = (await send(server, "/ws/refund", asked)).body["refund"] as {
+    const { id } = (await send(server, "/ws/refund", requested)).body["refund"] as {
       readonly id: string;
     };
     if (id.length === 10) return id;

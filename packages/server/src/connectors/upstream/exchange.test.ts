@@ -13,7 +13,7 @@ const atOnce = 300;
  * A server that records which bodies reached it, in part or completely, and handles each connection
  * with `behave`.
  */
-async function listening(behave: (socket: Socket, isAsked: boolean) => void) {
+async function listening(behave: (socket: Socket, isRequested: boolean) => void) {
   const arrived = new Set<number>();
   const server = createServer((socket) => {
     let received = "";
@@ -54,8 +54,8 @@ async function listening(behave: (socket: Socket, isAsked: boolean) => void) {
 test("what is said not to have been sent never reached the other side, whenever time ran out", async () => {
   const random = new SeededRandom("exchange");
   const draw = (below: number): number => (random.bytes(1)[0] ?? 0) % below;
-  const { arrived, send, close } = await listening((socket, isAsked) => {
-    if (!isAsked) return;
+  const { arrived, send, close } = await listening((socket, isRequested) => {
+    if (!isRequested) return;
     const fate = draw(4);
     if (fate === 0) socket.resetAndDestroy();
     else if (fate === 1) socket.end("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}");

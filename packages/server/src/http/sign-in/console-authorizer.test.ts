@@ -184,11 +184,11 @@ describe("what a person does", () => {
       await authorizer.admit(keyedEndpoint("/ws/refund"), refund, caller()),
     );
     assert.deepEqual([admitted.account.id, admitted.user.id], [first, joined.signedIn.user.id]);
-    const asked = ["refund", hash, "started", undefined, `account ${first}, amount 1.50`];
-    assert.deepEqual(await written(), [asked]);
+    const requested = ["refund", hash, "started", undefined, `account ${first}, amount 1.50`];
+    assert.deepEqual(await written(), [requested]);
     await admitted.end(done);
     assert.deepEqual(await written(), [
-      asked,
+      requested,
       ["refund", hash, "done", since + 1, `account ${first}, status 200`],
     ]);
     for (const { actor, origin } of await users.audit(undefined, 2)) {
@@ -406,9 +406,9 @@ describe("a look", () => {
   test("is written down once in ten minutes, of each person, account and payment", async () => {
     const office = await openGate({ role: "viewer" });
     const { authorizer, caller, callerOf, admin, written, clock } = office;
-    const asked = { method: "GET", params: { hash } } as const;
+    const requested = { method: "GET", params: { hash } } as const;
     const seen = async (over: Partial<Caller> = {}): Promise<void> =>
-      void (await authorizer.admit(keyedEndpoint("/ws/query"), asked, caller(over)));
+      void (await authorizer.admit(keyedEndpoint("/ws/query"), requested, caller(over)));
     await Promise.all([seen(), seen(), seen()]);
     assert.deepEqual(await written(), [look()]);
     clock.advance(10 * minute - 1);
@@ -419,7 +419,7 @@ describe("a look", () => {
     assert.equal((await written()).length, 2);
     await seen({ account: other });
     assert.deepEqual((await written()).slice(2), [look(other)]);
-    await authorizer.admit(keyedEndpoint("/ws/query"), asked, callerOf(admin));
+    await authorizer.admit(keyedEndpoint("/ws/query"), requested, callerOf(admin));
     assert.equal((await written()).length, 4);
     await authorizer.admit(keyedEndpoint("/ws/query"), { method: "GET", params: {} }, caller());
     assert.deepEqual((await written()).slice(4), [
@@ -433,13 +433,13 @@ describe("a look", () => {
 
   test("that could not be written down is not given, and written down when it is asked for again", async () => {
     const { authorizer, caller, fail, written } = await openGate();
-    const asked = { method: "GET", params: { hash } } as const;
+    const requested = { method: "GET", params: { hash } } as const;
     fail(new ServiceError("store_unavailable"));
-    await assert.rejects(authorizer.admit(keyedEndpoint("/ws/query"), asked, caller()), {
+    await assert.rejects(authorizer.admit(keyedEndpoint("/ws/query"), requested, caller()), {
       name: "WireError",
     });
     fail(undefined);
-    await authorizer.admit(keyedEndpoint("/ws/query"), asked, caller());
+    await authorizer.admit(keyedEndpoint("/ws/query"), requested, caller());
     assert.deepEqual(await written(), [look()]);
   });
 

@@ -18,7 +18,7 @@ const merchant = (number: number) => String(number).padStart(8, "0") as Merchant
 const payment = "a".repeat(48) as PaymentId;
 const one = merchant(1);
 
-function asked(text = ""): RequestFacts {
+function requested(text = ""): RequestFacts {
   return {
     method: "POST",
     path: "/ws/query",
@@ -72,7 +72,7 @@ describe("a ring", () => {
 describe("a recorder", () => {
   test("keeps a request from when it comes, and its answer and how long it took when there is one", () => {
     const { recorder, elapse } = recorderWith();
-    const answered = recorder.request(one, instant(5), asked("h"));
+    const answered = recorder.request(one, instant(5), requested("h"));
     assert.deepEqual(
       recorder
         .of(one)
@@ -90,7 +90,7 @@ describe("a recorder", () => {
 
   test("counts what happens of all kinds in one order", () => {
     const { recorder } = recorderWith();
-    recorder.request(one, instant(1), asked());
+    recorder.request(one, instant(1), requested());
     recorder.committed(one, instant(1), payment, 1);
     recorder.call(one, instant(1), call)({ kind: "approved" }, instant(3));
     recorder.committed(one, instant(1), payment, 2);
@@ -106,7 +106,7 @@ describe("a recorder", () => {
   test("keeps the newest thousand of ten thousand requests, calls and attempts, and says since when nothing is missing", () => {
     const { recorder } = recorderWith();
     for (let count = 1; count <= 10_000; count += 1) {
-      recorder.request(one, instant(count), asked("x".repeat(100)))(answer("y".repeat(50)));
+      recorder.request(one, instant(count), requested("x".repeat(100)))(answer("y".repeat(50)));
       recorder.call(one, instant(count), call);
       recorder.committed(one, instant(count), payment, count);
       recorder.attempt(one, instant(count), {
@@ -130,7 +130,8 @@ describe("a recorder", () => {
 
   test("forgets the account of which nothing was recorded for longest when there are too many, or all hold too much", () => {
     const { recorder } = recorderWith({ accounts: 3 });
-    for (const number of [1, 2, 3, 1, 4]) recorder.request(merchant(number), instant(0), asked());
+    for (const number of [1, 2, 3, 1, 4])
+      recorder.request(merchant(number), instant(0), requested());
     assert.deepEqual(
       [1, 2, 3, 4].map((number) => recorder.of(merchant(number)).requests.length),
       [2, 0, 1, 1],
@@ -138,7 +139,11 @@ describe("a recorder", () => {
 
     const { recorder: full } = recorderWith({ characters: 1_000 });
     for (let number = 1; number <= 20; number += 1)
-      full.request(merchant(number), instant(0), asked("x".repeat(150)))(answer("y".repeat(50)));
+      full.request(
+        merchant(number),
+        instant(0),
+        requested("x".repeat(150)),
+      )(answer("y".repeat(50)));
     assert.deepEqual(full.size, { accounts: 5, characters: 1_000 });
     assert.equal(full.of(merchant(20)).requests.length, 1);
     assert.equal(full.of(merchant(15)).requests.length, 0);
@@ -146,8 +151,8 @@ describe("a recorder", () => {
 
   test("shows an account nothing of another's, and nothing at all of one that was forgotten", () => {
     const { recorder } = recorderWith();
-    const late = recorder.request(one, instant(0), asked("1234"));
-    recorder.request(merchant(2), instant(0), asked("12"));
+    const late = recorder.request(one, instant(0), requested("1234"));
+    recorder.request(merchant(2), instant(0), requested("12"));
     assert.deepEqual(
       recorder.of(merchant(2)).requests.map(({ parameters }) => parameters),
       [["x", "12"]],
@@ -160,8 +165,8 @@ describe("a recorder", () => {
 
   test("an answer to a request that is not kept any more is not counted", () => {
     const { recorder } = recorderWith({ requests: 2 });
-    const first = recorder.request(one, instant(0), asked("12"));
-    for (let count = 0; count < 2; count += 1) recorder.request(one, instant(0), asked("12"));
+    const first = recorder.request(one, instant(0), requested("12"));
+    for (let count = 0; count < 2; count += 1) recorder.request(one, instant(0), requested("12"));
     first(answer("an answer that comes afterwards"));
     assert.equal(recorder.size.characters, 4);
   });

@@ -327,7 +327,7 @@ describe("the answer of a payment", () => {
   });
 
   test("lists the refunds, oldest first, as interface 4.4 prints them", () => {
-    const asked: Refund = {
+    const requested: Refund = {
       id: 900_417,
       code: undefined,
       state: "requested",
@@ -344,14 +344,20 @@ describe("the answer of a payment", () => {
       checks: 0,
       dueAt: undefined,
     };
-    const sent: Refund = { ...asked, id: 7, code: 'r"1', state: "sending", pendingAt: confirmed };
+    const sent: Refund = {
+      ...requested,
+      id: 7,
+      code: 'r"1',
+      state: "sending",
+      pendingAt: confirmed,
+    };
     const captured = paymentWith({
       state: "captured",
       captured: 10_000n,
       refunded: 8_000n,
-      refunds: [asked, sent],
+      refunds: [requested, sent],
     });
-    const body = paymentAnswer(captured, accountWith(), { refund: asked, operation: "refund" });
+    const body = paymentAnswer(captured, accountWith(), { refund: requested, operation: "refund" });
     const first =
       '{"id":"900417","merchant_refund_code":null,"status":"RE","request_date":"2025-11-25 19:02:11","pending_date":null,' +
       '"confirm_date":null,"cancel_date":null,"amount_ext":"40.00","description":"damaged box"}';
@@ -364,9 +370,9 @@ describe("the answer of a payment", () => {
     );
     assert.equal(second?.["pending_date"], "2025-11-25 19:02:11");
     const statuses = refundStates.map((state) => {
-      const [refund] = shown(paymentWith({ state: "captured", refunds: [{ ...asked, state }] }))[
-        "refunds"
-      ] as readonly Shown[];
+      const [refund] = shown(
+        paymentWith({ state: "captured", refunds: [{ ...requested, state }] }),
+      )["refunds"] as readonly Shown[];
       return refund?.["status"];
     });
     assert.deepEqual(statuses, ["RE", "PE", "PE", "CO", "CA"]);

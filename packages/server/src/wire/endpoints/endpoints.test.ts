@@ -120,12 +120,12 @@ describe("card data of an endpoint's request", () => {
       const verify = verifyCardEndpoints(deps).map((endpoint) =>
         ask(keyed(endpoint), { country: "br", card }),
       );
-      const asked = [
+      const requested = [
         ask(keyed(directEndpoint(deps)), { payment }),
         ask(keyed(tokenEndpoint(deps)), { card }),
         ...verify,
       ];
-      await Promise.allSettled(asked);
+      await Promise.allSettled(requested);
 
       assert.deepEqual(lengths, [16, 16, 16, 16]);
       for (const input of inputs)

@@ -1178,7 +1178,7 @@ describe("an accepted direct request", () => {
   });
 
   test("two card nodes have to be the same", () => {
-    const asked = (creditcard: unknown, other: unknown): TreeObject =>
+    const requested = (creditcard: unknown, other: unknown): TreeObject =>
       decodeRequest(
         "/ws/direct",
         Buffer.from(
@@ -1192,7 +1192,7 @@ describe("an accepted direct request", () => {
       { token: fillers(40) },
       "x",
     ]) {
-      const refused = refusalOf(() => readDirect(asked(node, other), accountWith(), now));
+      const refused = refusalOf(() => readDirect(requested(node, other), accountWith(), now));
       assert.deepEqual(
         [refused.statusCode, refused.message],
         ["COFRE-6", "Field creditcard is given more than once"],
@@ -1200,10 +1200,10 @@ describe("an accepted direct request", () => {
     }
     for (const nothing of [{}, [], "", null]) {
       // Regression: an empty creditcard beside a card hid it (BP-DR-49).
-      assert.equal(readDirect(asked(nothing, node), accountWith(), now).source.kind, "pan");
+      assert.equal(readDirect(requested(nothing, node), accountWith(), now).source.kind, "pan");
     }
     for (const other of [node, {}, [], "", null]) {
-      assert.equal(readDirect(asked(node, other), accountWith(), now).source.kind, "pan");
+      assert.equal(readDirect(requested(node, other), accountWith(), now).source.kind, "pan");
     }
   });
 

@@ -71,12 +71,12 @@ describe("a refund that is asked for", () => {
     // Regression: shares in per cent were accepted, shares in money were refused with BP-REF-4.
     for (const share of [{ percentage: 50 }, { amount: "20.00" }]) {
       const split = [{ recipient_code: "r-1", ...share, liable: true, charge_fee: true }];
-      const asked = readRefundRequest(
+      const requested = readRefundRequest(
         params("", JSON.stringify({ hash, amount: "40.00", split })),
         account,
       );
-      assert.ok(asked.kind === "request");
-      assert.equal(asked.input.amount, "40.00");
+      assert.ok(requested.kind === "request");
+      assert.equal(requested.input.amount, "40.00");
     }
     assert.equal(
       codeOf(() =>
@@ -112,30 +112,32 @@ describe("a refund that is asked for", () => {
   });
 
   test("has texts of the longer lengths that the sources give, and no longer ones", () => {
-    const asked = (fields: string): unknown =>
+    const requested = (fields: string): unknown =>
       readRefundRequest(params(`hash=${hash}&amount=1&${fields}`), account);
     assert.equal(
       codeOf(() =>
-        asked(`description=${"%C3%A9".repeat(1_500)}&merchant_refund_code=${"c".repeat(40)}`),
+        requested(`description=${"%C3%A9".repeat(1_500)}&merchant_refund_code=${"c".repeat(40)}`),
       ),
       undefined,
     );
     assert.equal(
-      codeOf(() => asked(`description=${"d".repeat(1_501)}`)),
+      codeOf(() => requested(`description=${"d".repeat(1_501)}`)),
       "BP-REF-6",
     );
     assert.equal(
-      codeOf(() => asked(`merchant_refund_code=${"c".repeat(41)}`)),
+      codeOf(() => requested(`merchant_refund_code=${"c".repeat(41)}`)),
       "BP-REF-6",
     );
   });
 
   test("keeps no card number that its description holds", () => {
-    const asked = readRefundRequest(
+    const requested = readRefundRequest(
       params(`hash=${hash}&amount=1&description=card+4111111111111111`),
       account,
     );
-    assert.ok(asked.kind === "request" && asked.input.description === "card 411111xxxxxx1111");
+    assert.ok(
+      requested.kind === "request" && requested.input.description === "card 411111xxxxxx1111",
+    );
   });
 });
 
