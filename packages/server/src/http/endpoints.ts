@@ -32,7 +32,7 @@ import { timelineEndpoint } from "./admin/timeline-endpoint.ts";
 import { tokensEndpoint } from "./admin/tokens-endpoint.ts";
 import { worldsEndpoints } from "./admin/worlds-endpoint.ts";
 import { consoleEndpoints } from "./console-endpoint.ts";
-import type { FaultBoard } from "./faults/fault-board.ts";
+import type { FaultQueue } from "./faults/fault-queue.ts";
 import type { ConsoleUsers } from "./sign-in/console-users.ts";
 
 /** What the endpoints of a server need. */
@@ -58,7 +58,7 @@ export interface EndpointsParts {
   readonly ready: Promise<void>;
   readonly sandbox: {
     readonly worlds: Worlds;
-    readonly faultBoard: FaultBoard;
+    readonly faultQueue: FaultQueue;
     readonly random: Random;
     /** Names of this server, in lower case: pages under them may create worlds. */
     readonly ownNames: ReadonlySet<string>;
@@ -134,7 +134,7 @@ function sandboxEndpoints(
 ): readonly Endpoint[] {
   if (parts.environment !== "sandbox") return [];
   const { paymentServices, ready, connectorNames, simulatorNames } = parts;
-  const { worlds, faultBoard, random, ownNames, byOwnKey, checkAddress } = parts.sandbox;
+  const { worlds, faultQueue, random, ownNames, byOwnKey, checkAddress } = parts.sandbox;
   const isSimulated = (id: MerchantId): boolean =>
     paymentServices.isWorld(id) || simulatorNames.length > 0;
   return [
@@ -157,6 +157,6 @@ function sandboxEndpoints(
       connectorNames,
       checkAddress,
     }),
-    faultsEndpoint(faultBoard, operations, isSimulated),
+    faultsEndpoint(faultQueue, operations, isSimulated),
   ];
 }

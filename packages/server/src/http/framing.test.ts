@@ -302,7 +302,7 @@ describe("what Node's parser gives up on", () => {
       if (encrypted !== undefined) Reflect.set(socket, "encrypted", encrypted);
       const reported: WireResponse[] = [];
       const unreadable = new UnreadableRequests((answer) => void reported.push(answer));
-      for (let time = 0; time < 2; time += 1) unreadable.meet(failure(code, rawPacket), socket);
+      for (let time = 0; time < 2; time += 1) unreadable.handle(failure(code, rawPacket), socket);
       const text = await received;
       const [answer, ...others] = answersIn(text);
       const { status } = framingAnswer(kind);
@@ -321,14 +321,14 @@ describe("what Node's parser gives up on", () => {
   test("of a connection on which nothing has come in time is told to nobody: an answer would be taken for that of its first request", async (t) => {
     const { socket, received } = await connection(t, "");
     const unreadable = new UnreadableRequests(() => assert.fail("told"));
-    unreadable.meet(failure("ERR_HTTP_REQUEST_TIMEOUT"), socket);
+    unreadable.handle(failure("ERR_HTTP_REQUEST_TIMEOUT"), socket);
     assert.deepEqual([socket.destroyed, await received], [true, ""]);
   });
 
   test("of a connection that was reset is told to nobody", async (t) => {
     const { socket, received } = await connection(t);
     const unreadable = new UnreadableRequests(() => assert.fail("told"));
-    unreadable.meet(failure("ECONNRESET"), socket);
+    unreadable.handle(failure("ECONNRESET"), socket);
     assert.equal(socket.destroyed, true);
     assert.equal(await received, "");
   });
@@ -338,7 +338,7 @@ describe("what Node's parser gives up on", () => {
     const unreadable = new UnreadableRequests(() => assert.fail("told"));
     socket.end("last");
     await once(socket, "finish");
-    unreadable.meet(failure("HPE_INVALID_METHOD"), socket);
+    unreadable.handle(failure("HPE_INVALID_METHOD"), socket);
     assert.equal(socket.destroyed, true);
     assert.equal(await received, "last");
   });
@@ -347,7 +347,7 @@ describe("what Node's parser gives up on", () => {
     const { socket, received } = await connection(t);
     const unreadable = new UnreadableRequests(() => assert.fail("told"));
     socket.end("last");
-    unreadable.meet(failure("HPE_INVALID_METHOD"), socket);
+    unreadable.handle(failure("HPE_INVALID_METHOD"), socket);
     assert.equal(socket.destroyed, false);
     assert.equal(await received, "last");
   });

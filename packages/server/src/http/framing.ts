@@ -56,7 +56,7 @@ export function framingError(kind: FramingErrorKind): WireError {
  * ends after the answer. Earlier requests on the same connection are answered first: they were run.
  */
 export class UnreadableRequests {
-  readonly #met = new WeakSet<Socket>();
+  readonly #handled = new WeakSet<Socket>();
   /** The last request of each connection. */
   readonly #last = new WeakMap<Socket, IncomingMessage>();
   /** Requests followed by bytes that do not begin another request. */
@@ -69,13 +69,13 @@ export class UnreadableRequests {
   }
 
   /** May be called again for the same connection: every further byte is another error. */
-  meet(error: NodeJS.ErrnoException, socket: Socket): void {
+  handle(error: NodeJS.ErrnoException, socket: Socket): void {
     if (error.code === "ECONNRESET") {
       socket.destroy();
       return;
     }
-    if (this.#met.has(socket)) return;
-    this.#met.add(socket);
+    if (this.#handled.has(socket)) return;
+    this.#handled.add(socket);
     const last = leftOverCodes.has(error.code ?? "") ? this.#last.get(socket) : undefined;
     if (last !== undefined) this.#leftOver.add(last);
     // The connection was opened ahead of its first request: an answer would be taken for that of

@@ -12,7 +12,7 @@ import { WireError } from "../wire/decode/wire-error.ts";
 import type { Caller, KeyedEndpoint, ServedEndpoint, WireRequest } from "../wire/endpoint.ts";
 import { keyGiven, resolveHolder } from "../wire/key-check.ts";
 import type { Admission } from "./admission.ts";
-import type { Delivery, Faults } from "./faults/faults.ts";
+import type { Delivery, FaultInjector } from "./faults/fault-injector.ts";
 import { answers, connectionCut, clientGone } from "./static-responses.ts";
 import { framingError } from "./framing.ts";
 import type { RequestHeaders } from "./headers.ts";
@@ -33,7 +33,7 @@ export interface PipelineServices {
   readonly resolveKey: (key: string) => Credential | undefined | Promise<Credential | undefined>;
   readonly log: Log;
   /** Injects faults; undefined in production. */
-  readonly faults?: Faults | undefined;
+  readonly faults?: FaultInjector | undefined;
   /** The sandbox's request log; nothing is recorded without it. */
   readonly recorder?: RequestRecorder | undefined;
   /** Admits signed-in users if a key is missing; undefined if the console has no logins. */
@@ -136,7 +136,7 @@ export class RequestPipeline {
           const { faults } = this.#parts;
           // Only sandbox accounts with active faults.
           if (faults?.waitsFor(keyed.account.id) === true)
-            progress.delivery = await this.#met(faults, endpoint, keyed, place);
+            progress.delivery = await this.#withFault(faults, endpoint, keyed, place);
           answer = progress.delivery?.answer ?? (await endpoint.handle(keyed));
         }
       } finally {
@@ -262,15 +262,15 @@ export class RequestPipeline {
   }
 
   /** What a fault does with a request; undefined when no fault matches it. */
-  async #met(
-    faults: Faults,
+  async #withFault(
+    faults: FaultInjector,
     endpoint: KeyedEndpoint,
     request: WireRequest,
     place: Place,
   ): Promise<Delivery | undefined> {
     const { path } = endpoint;
     const { id: merchantId } = request.account;
-    const fault = isInterfacePath(path) ? await faults.meet(endpoint, request) : undefined;
+    const fault = isInterfacePath(path) ? await faults.match(endpoint, request) : undefined;
     if (fault === undefined) return undefined;
     this.#parts.log.write({
       event: "fault_injected",

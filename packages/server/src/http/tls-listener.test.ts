@@ -13,8 +13,8 @@ import { defaultAccountSettings } from "../merchant/settings.ts";
 import type { LogEvent } from "../logging/log-event.ts";
 import { certifiedHosts, namedHosts } from "../certificates/hosts.ts";
 import { makeAuthority, makeServerCertificate } from "../certificates/local-authority.ts";
-import { FaultBoard } from "./faults/fault-board.ts";
-import { Faults } from "./faults/faults.ts";
+import { FaultQueue } from "./faults/fault-queue.ts";
+import { FaultInjector } from "./faults/fault-injector.ts";
 import { errorTable } from "../wire/errors/error-table.ts";
 import { framingErrors } from "../wire/decode/framing-errors.ts";
 import {
@@ -167,7 +167,7 @@ describe("a server that listens with TLS too", () => {
       name: "Ana",
       settings: defaultAccountSettings(),
     };
-    const board = new FaultBoard();
+    const queue = new FaultQueue();
     const runner = { run: () => Promise.reject(new Error("nobody asks")) };
     const { port } = await start(context, {
       endpoints: [
@@ -183,10 +183,10 @@ describe("a server that listens with TLS too", () => {
         },
       ],
       resolveKey: async () => ({ account, grants: "secret" }),
-      faults: new Faults({ board, scheduler: systemScheduler, runner }),
+      faults: new FaultInjector({ queue, scheduler: systemScheduler, runner }),
     });
     const received = async (kind: "drop_after_commit" | "stall_in_body"): Promise<string> => {
-      board.add(account.id, {
+      queue.add(account.id, {
         kind,
         times: 1,
         path: undefined,

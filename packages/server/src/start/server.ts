@@ -142,7 +142,7 @@ function endpointsParts(
     ready,
     sandbox: {
       worlds: services.worlds,
-      faultBoard: services.faultBoard,
+      faultQueue: services.faultQueue,
       random: ownRandom,
       ownNames: new Set([...interfaceHosts, ...names]),
       byOwnKey: (key) => own.accounts.byKey(key),

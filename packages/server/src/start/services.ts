@@ -6,8 +6,8 @@ import { createEgress } from "../delivery/egress.ts";
 import { type NotificationKeys, worldNotificationKeys } from "../delivery/notification-keys.ts";
 import { createSigner } from "../delivery/signature.ts";
 import type { Instruct } from "../http/admin/simulator-endpoint.ts";
-import { FaultBoard } from "../http/faults/fault-board.ts";
-import { Faults } from "../http/faults/faults.ts";
+import { FaultQueue } from "../http/faults/fault-queue.ts";
+import { FaultInjector } from "../http/faults/fault-injector.ts";
 import { attemptFactsOf } from "../http/recording/attempt-facts.ts";
 import {
   createPaymentService,
@@ -46,9 +46,9 @@ export interface Services {
   readonly simulatorNames: readonly string[];
   readonly instruct: Instruct;
   readonly worldKeys: NotificationKeys;
-  readonly faultBoard: FaultBoard;
+  readonly faultQueue: FaultQueue;
   /** Undefined in production. */
-  readonly faults: Faults | undefined;
+  readonly faults: FaultInjector | undefined;
   /** The request log; undefined in production. */
   readonly recorder: Recorder | undefined;
   /**
@@ -242,9 +242,9 @@ function openSandbox(
   config: Config,
   { foundation, shared, sender, acquirerNames, own, recorder, reportDropped }: SandboxDependencies,
   parts: AsyncDisposableStack,
-): Pick<Services, "worlds" | "paymentServices" | "worldKeys" | "faultBoard" | "faults"> {
+): Pick<Services, "worlds" | "paymentServices" | "worldKeys" | "faultQueue" | "faults"> {
   const { known, keys } = foundation;
-  const faultBoard = new FaultBoard();
+  const faultQueue = new FaultQueue();
   const worldKeys = worldNotificationKeys(keys.notificationKeys);
   const [firstAcquirer = "simulator", ...otherAcquirers] = acquirerNames;
   const worlds = new Worlds({
@@ -261,7 +261,7 @@ function openSandbox(
     reportDropped,
     openStore: createMemoryStore,
     onChanged: (id) => {
-      faultBoard.forget(id);
+      faultQueue.forget(id);
       faults?.forget(id);
       recorder?.clear(id);
     },
@@ -276,9 +276,13 @@ function openSandbox(
   });
   const faults =
     config.environment === "sandbox"
-      ? new Faults({ board: faultBoard, scheduler: shared.scheduler, runner: paymentServices })
+      ? new FaultInjector({
+          queue: faultQueue,
+          scheduler: shared.scheduler,
+          runner: paymentServices,
+        })
       : undefined;
-  return { worlds, paymentServices, worldKeys, faultBoard, faults };
+  return { worlds, paymentServices, worldKeys, faultQueue, faults };
 }
 
 function recordingInto(recorder: Recorder): ServiceRecording {

@@ -6,11 +6,11 @@ import { declineReasons, type DeclineReason } from "../../payment/payment.ts";
 import { containsTestNumber } from "../../vault/test-numbers.ts";
 import {
   type Fault,
-  type FaultBoard,
+  type FaultQueue,
   maxFaults,
   maxTimes,
   type WaitingFault,
-} from "../faults/fault-board.ts";
+} from "../faults/fault-queue.ts";
 import {
   appliesTo,
   type FaultKind,
@@ -151,7 +151,7 @@ const doc: EndpointDoc = {
  * processes the account's payments, and no faults are injected.
  */
 export function faultsEndpoint(
-  board: FaultBoard,
+  queue: FaultQueue,
   operations: readonly Endpoint[],
   isSimulated: (merchantId: MerchantId) => boolean,
 ): Endpoint {
@@ -173,15 +173,15 @@ export function faultsEndpoint(
       if (add !== undefined && clear !== undefined) return refusalAnswer("COFRE-98");
       if (add !== undefined) {
         if (!isTreeObject(add)) throw refusal("COFRE-90", { list: faultKindNames.join(", ") });
-        const added = board.add(account.id, readFault(add, targets));
+        const added = queue.add(account.id, readFault(add, targets));
         if (added === undefined) return refusalAnswer("COFRE-96", { most: maxFaults });
-        return listing(board.list(account.id), { fault: shown(added) });
+        return listing(queue.list(account.id), { fault: shown(added) });
       }
-      if (clear === undefined) return listing(board.list(account.id), {});
+      if (clear === undefined) return listing(queue.list(account.id), {});
       const id = textOf(params, "clear");
-      const cleared = id === undefined ? 0 : board.clear(account.id, id === "all" ? undefined : id);
+      const cleared = id === undefined ? 0 : queue.clear(account.id, id === "all" ? undefined : id);
       if (cleared === 0 && id !== "all") return refusalAnswer("COFRE-97");
-      return listing(board.list(account.id), { cleared });
+      return listing(queue.list(account.id), { cleared });
     },
   };
 }

@@ -10,8 +10,8 @@ import { defaultAccountSettings } from "../../merchant/settings.ts";
 import { createHttpServer, defaultHttpLimits } from "../server.ts";
 import type { WireRequest } from "../../wire/endpoint.ts";
 import { WireError } from "../../wire/decode/wire-error.ts";
-import { type Fault, FaultBoard } from "./fault-board.ts";
-import { Faults } from "./faults.ts";
+import { type Fault, FaultQueue } from "./fault-queue.ts";
+import { FaultInjector } from "./fault-injector.ts";
 
 const settings = defaultAccountSettings();
 const ana: Account = { id: "0000000a" as MerchantId, version: 1, name: "Ana", settings };
@@ -31,10 +31,10 @@ const plain: Omit<Fault, "id"> = {
  * were given.
  */
 async function serving(context: TestContext) {
-  const board = new FaultBoard();
+  const queue = new FaultQueue();
   const handled: string[] = [];
   const runner = { run: () => Promise.reject(new ServiceError("payment_not_found")) };
-  const faults = new Faults({ board, scheduler: systemScheduler, runner });
+  const faults = new FaultInjector({ queue, scheduler: systemScheduler, runner });
   const row = {
     doc: "page",
     key: "secret",
@@ -81,22 +81,22 @@ async function serving(context: TestContext) {
   });
   const ask = (path: string, fields: Readonly<Record<string, string>>): Promise<Response> =>
     fetch(`http://127.0.0.1:${port}${path}`, { method: "POST", body: JSON.stringify(fields) });
-  return { board, handled, ask };
+  return { queue, handled, ask };
 }
 
 describe("faults", () => {
   test("of one account never meet another's requests", async (context) => {
-    const { board, handled, ask } = await serving(context);
-    board.add(ana.id, { ...plain, times: 0 });
+    const { queue, handled, ask } = await serving(context);
+    queue.add(ana.id, { ...plain, times: 0 });
     assert.equal((await ask("/ws/direct", { integration_key: "Bea" })).status, 200);
     assert.equal((await ask("/ws/direct", { integration_key: "Ana" })).status, 429);
     assert.equal((await ask("/ws/direct", { integration_key: "Bea" })).status, 200);
-    assert.deepEqual([handled, board.list(ana.id)[0]?.injected], [["Bea", "Bea"], 1]);
+    assert.deepEqual([handled, queue.list(ana.id)[0]?.injected], [["Bea", "Bea"], 1]);
   });
 
   test("of the acquirer are told with one request, and the account is not changed", async (context) => {
-    const { board, ask } = await serving(context);
-    board.add(ana.id, { ...plain, kind: "decline", reason: "high_risk" });
+    const { queue, ask } = await serving(context);
+    queue.add(ana.id, { ...plain, kind: "decline", reason: "high_risk" });
     const reported = async (): Promise<unknown> =>
       (
         (await (await ask("/ws/direct", { integration_key: "Ana" })).json()) as Record<
@@ -109,24 +109,24 @@ describe("faults", () => {
   });
 
   test("meet no request of /__cofre, though it waits for all", async (context) => {
-    const { board, ask } = await serving(context);
-    board.add(ana.id, { ...plain, times: 0 });
+    const { queue, ask } = await serving(context);
+    queue.add(ana.id, { ...plain, times: 0 });
     assert.equal((await ask("/__cofre/any", { integration_key: "Ana" })).status, 200);
-    assert.equal(board.list(ana.id)[0]?.injected, 0);
+    assert.equal(queue.list(ana.id)[0]?.injected, 0);
   });
 
   test("are used up by a request that is refused for a reason of its own", async (context) => {
-    const { board, ask } = await serving(context);
-    board.add(ana.id, { ...plain, kind: "late_answer" });
+    const { queue, ask } = await serving(context);
+    queue.add(ana.id, { ...plain, kind: "late_answer" });
     const answer = await ask("/ws/capture", { integration_key: "Ana" });
     assert.equal(((await answer.json()) as Record<string, unknown>)["status_code"], "BP-CAP-1");
     assert.equal(answer.headers.get("x-cofre-fault"), "f1 late_answer");
-    assert.equal(board.waitsFor(ana.id), false);
+    assert.equal(queue.waitsFor(ana.id), false);
   });
 
   test("for a payment do not meet a request whose payment cannot be found out", async (context) => {
-    const { board, ask } = await serving(context);
-    board.add(ana.id, { ...plain, code: "order-1" });
+    const { queue, ask } = await serving(context);
+    queue.add(ana.id, { ...plain, code: "order-1" });
     assert.equal(
       (await ask("/ws/direct", { integration_key: "Ana", hash: "0".repeat(48) })).status,
       200,
@@ -145,7 +145,11 @@ describe("faults", () => {
 
   test("waits end at once, those too that begin later, when nothing is waited for any more", async () => {
     const runner = { run: () => Promise.reject(new ServiceError("payment_not_found")) };
-    const faults = new Faults({ board: new FaultBoard(), scheduler: systemScheduler, runner });
+    const faults = new FaultInjector({
+      queue: new FaultQueue(),
+      scheduler: systemScheduler,
+      runner,
+    });
     assert.equal(await faults.pause(1), true);
     const waiting = faults.pause(120_000);
     faults.close();

@@ -10,11 +10,11 @@ import type { OperationRunner } from "../../wire/endpoints/deps.ts";
 import { answerWithOtherStatus, refusalAnswer } from "../../wire/answers/refusal-answer.ts";
 import { hashOf } from "../../wire/requests/fields.ts";
 import { isTreeObject, textOf, type TreeObject } from "../../wire/decode/tree.ts";
-import type { Fault, FaultBoard } from "./fault-board.ts";
+import type { Fault, FaultQueue } from "./fault-queue.ts";
 import type { FaultKind, FaultTarget } from "./fault-kinds.ts";
 
 interface FaultParts {
-  readonly board: FaultBoard;
+  readonly queue: FaultQueue;
   readonly scheduler: Scheduler;
   readonly runner: OperationRunner;
 }
@@ -38,7 +38,7 @@ type Handle = (request: WireRequest) => Promise<WireResponse>;
  * Carries out faults for the server: which fault a request meets, what is done with the request,
  * and how the answer is sent. Owns the waits, each of which belongs to a request.
  */
-export class Faults {
+export class FaultInjector {
   readonly #parts: FaultParts;
   /**
    * The function that ends each wait early, with the account of the wait; undefined: the work is
@@ -52,16 +52,16 @@ export class Faults {
   }
 
   waitsFor(merchantId: MerchantId): boolean {
-    return this.#parts.board.waitsFor(merchantId);
+    return this.#parts.queue.waitsFor(merchantId);
   }
 
   /** The fault that matches this request, if any. */
-  async meet(endpoint: FaultTarget, { account, params }: WireRequest): Promise<Fault | undefined> {
-    const { board } = this.#parts;
-    const code = board.needsCode(account.id, endpoint)
+  async match(endpoint: FaultTarget, { account, params }: WireRequest): Promise<Fault | undefined> {
+    const { queue } = this.#parts;
+    const code = queue.needsCode(account.id, endpoint)
       ? await this.#codeIn(params, account)
       : undefined;
-    return board.take(account.id, endpoint, code);
+    return queue.take(account.id, endpoint, code);
   }
 
   /**
@@ -74,7 +74,7 @@ export class Faults {
     handle: Handle,
     waits: Waits,
   ): Promise<Delivery> {
-    const delivery = await ways[fault.kind](fault, request, handle, (ms) =>
+    const delivery = await faultHandlers[fault.kind](fault, request, handle, (ms) =>
       waits(this.#waitUndone(ms, request.account.id)),
     );
     const headers = [
@@ -158,7 +158,12 @@ export class Faults {
 }
 
 type Wait = (ms: number) => Promise<WireResponse | undefined>;
-type Way = (fault: Fault, request: WireRequest, handle: Handle, wait: Wait) => Promise<Delivery>;
+type FaultHandler = (
+  fault: Fault,
+  request: WireRequest,
+  handle: Handle,
+  wait: Wait,
+) => Promise<Delivery>;
 
 const htmlPage = `<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body>\r\n<center><h1>502 Bad Gateway</h1></center>\r\n</body>\r\n</html>\r\n`;
 
@@ -171,7 +176,7 @@ const throttled: WireResponse = {
 };
 
 /** One row per kind; fault-kinds.ts describes each. */
-const ways: Readonly<Record<FaultKind, Way>> = {
+const faultHandlers: Readonly<Record<FaultKind, FaultHandler>> = {
   fail_before_commit: nothingDone(failure),
   unavailable: nothingDone(unavailable),
   throttle: nothingDone(throttled),
@@ -208,11 +213,11 @@ function whole(answer: WireResponse): Delivery {
   return { answer, waitMs: 0, form: "whole" };
 }
 
-function nothingDone(answer: WireResponse): Way {
+function nothingDone(answer: WireResponse): FaultHandler {
   return async () => whole(answer);
 }
 
-function doneAndAnswered(answer: WireResponse): Way {
+function doneAndAnswered(answer: WireResponse): FaultHandler {
   return async (_, request, handle) => {
     await handle(request);
     return whole(answer);

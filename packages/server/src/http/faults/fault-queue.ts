@@ -36,7 +36,7 @@ interface Entry {
  * The active faults by account, in memory: at most 100 per account, for at most 10,000 accounts.
  * They are lost when the process ends. A request meets only the first fault that matches it.
  */
-export class FaultBoard {
+export class FaultQueue {
   readonly #entries = new Map<MerchantId, Entry>();
 
   /** Whether the account has active faults. Called for every request. */
