@@ -264,8 +264,8 @@ describe("cofre audit", () => {
       result: "broken",
       entry: 3,
       entries: 2,
-      noted: 0,
-      fits: null,
+      stored_heads: 0,
+      matching_head: null,
       macs: "not checked",
     });
     assert.match(String(last), /^2:[0-9a-f]{64}$/);
@@ -317,10 +317,12 @@ describe("cofre audit", () => {
       `${renewed}\n${early}\n`,
     );
     assert.equal(rewritten.code, 1);
-    const { result, entry, noted } = JSON.parse(rewritten.output) as Readonly<
-      Record<string, unknown>
-    >;
-    assert.deepEqual({ result, entry, noted }, { result: "rewritten", entry: 6, noted: 2 });
+    const {
+      result,
+      entry,
+      stored_heads: count,
+    } = JSON.parse(rewritten.output) as Readonly<Record<string, unknown>>;
+    assert.deepEqual({ result, entry, count }, { result: "rewritten", entry: 6, count: 2 });
     for (const wrong of ["nonsense", `${early}0`, `${early} and more`, early.toUpperCase()]) {
       const refused = await run(["verify", "--heads", "-"], environment, `${early}\n${wrong}\n`);
       assert.deepEqual([refused.code, refused.output], [2, ""], wrong);

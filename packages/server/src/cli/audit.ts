@@ -77,7 +77,7 @@ async function run(call: CommandCall, host: CommandHost): Promise<ExitCode> {
     throw misuse(`${misplaced} is for \`cofre audit ${wordOf.get(misplaced)}\`, not for ${word}.`);
   // Errors of the command line are reported before anything is opened.
   const filter = filterOf(flags);
-  const noted = word === "verify" ? await notedHeads(flags, host) : [];
+  const storedHeads = word === "verify" ? await readStoredHeads(flags, host) : [];
   const directory = flags.get("--data-dir");
   const reading = host.config(new Map(directory === undefined ? [] : [["--data-dir", directory]]));
   if ("problems" in reading) throw misuse(reading.problems.join("\n"));
@@ -88,7 +88,7 @@ async function run(call: CommandCall, host: CommandHost): Promise<ExitCode> {
     const audit = await host.openAudit(reading.config);
     const { log } = audit;
     try {
-      if (word === "verify") return await verify(log, noted, call, host);
+      if (word === "verify") return await verify(log, storedHeads, call, host);
       if (word === "head") return await head(log, call, host);
       if (word === "due") return await due(audit, call, host);
       return await list(log, filter, call, host);
@@ -209,32 +209,36 @@ async function head(log: AuditLog, { flags }: CommandCall, host: CommandHost): P
 
 async function verify(
   log: AuditLog,
-  noted: readonly AuditHead[],
+  storedHeads: readonly AuditHead[],
   { flags }: CommandCall,
   host: CommandHost,
 ): Promise<ExitCode> {
-  const verified = await verifyAuditLog(log, noted);
-  const { entries, head: last, fault, fits: fitting } = verified;
+  const verified = await verifyAuditLog(log, storedHeads);
+  const { entries, head: last, fault, matchingHead } = verified;
   if (flags.has("--json")) {
     const facts = {
       entries,
       head: entries === 0 ? null : headText(last),
-      noted: noted.length,
-      fits: fitting === undefined ? null : headText(fitting),
+      stored_heads: storedHeads.length,
+      matching_head: matchingHead === undefined ? null : headText(matchingHead),
       macs: log.isGenuine === undefined ? "not checked" : "checked",
     };
     host.print(
       JSON.stringify(
         fault === undefined
-          ? { result: "whole", ...facts }
+          ? { result: "intact", ...facts }
           : { result: fault.kind, entry: fault.entry, ...facts },
       ),
     );
   } else {
-    host.print(fault === undefined ? wholeText(verified, noted.length) : faultText(fault, fitting));
+    host.print(
+      fault === undefined
+        ? intactText(verified, storedHeads.length)
+        : faultText(fault, matchingHead),
+    );
     if (log.isGenuine === undefined)
       host.say("There are no keys in COFRE_DATA_DIR, so the MACs of the entries were not checked.");
-    if (noted.length === 0)
+    if (storedHeads.length === 0)
       host.say(
         "No stored head was given: a log that was truncated or completely recomputed would not be detected.",
       );
@@ -242,11 +246,11 @@ async function verify(
   return fault === undefined ? exitCodes.done : exitCodes.failed;
 }
 
-function wholeText({ entries, head: last }: VerifiedAudit, noted: number): string {
+function intactText({ entries, head: last }: VerifiedAudit, headCount: number): string {
   const heads =
-    noted === 0
+    headCount === 0
       ? ""
-      : ` ${noted === 1 ? "It contains the stored head" : `It contains all ${noted} stored heads`}.`;
+      : ` ${headCount === 1 ? "It contains the stored head" : `It contains all ${headCount} stored heads`}.`;
   return entries === 0
     ? "The audit log is empty."
     : `The audit log is intact: ${entries} entries, up to ${headText(last)}.${heads}`;
@@ -254,10 +258,12 @@ function wholeText({ entries, head: last }: VerifiedAudit, noted: number): strin
 
 function faultText(
   { kind, entry }: NonNullable<VerifiedAudit["fault"]>,
-  fitting: AuditHead | undefined,
+  matchingHead: AuditHead | undefined,
 ): string {
   const since =
-    fitting === undefined ? "" : ` Up to entry ${fitting.number} it matches the stored heads.`;
+    matchingHead === undefined
+      ? ""
+      : ` Up to entry ${matchingHead.number} it matches the stored heads.`;
   return `The audit log ${faultTexts[kind](entry)}${since}`;
 }
 
@@ -265,7 +271,7 @@ const faultTexts = {
   broken: (entry) => `is broken at entry ${entry}: it or an earlier one was changed or removed.`,
   forged: (entry) =>
     `contains a forged entry ${entry}: a program without the keys of this installation wrote it or changed an earlier one.`,
-  cut: (entry) => `was truncated: entry ${entry} and the entries after it are missing.`,
+  truncated: (entry) => `was truncated: entry ${entry} and the entries after it are missing.`,
   rewritten: (entry) =>
     `was rewritten: entry ${entry} differs from the stored head. It or an earlier one was changed, and the digests were recomputed.`,
 } as const satisfies Record<NonNullable<VerifiedAudit["fault"]>["kind"], (entry: number) => string>;
@@ -302,7 +308,7 @@ async function due(
   return found === 0 ? exitCodes.done : exitCodes.failed;
 }
 
-async function notedHeads(
+async function readStoredHeads(
   flags: ReadonlyMap<string, string>,
   host: CommandHost,
 ): Promise<readonly AuditHead[]> {

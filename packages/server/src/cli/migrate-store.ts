@@ -40,12 +40,13 @@ export const migrateStoreCommand: ClientCommand = {
       host.say(problem);
       return exitCodes.misused;
     };
-    const [verify, back, discard] = ["--verify", "--rollback", "--discard-changes"].map((flag) =>
-      flags.has(flag),
+    const [verify, rollback, discard] = ["--verify", "--rollback", "--discard-changes"].map(
+      (flag) => flags.has(flag),
     );
-    if (verify === true && back === true)
+    if (verify === true && rollback === true)
       return misused("--verify and --rollback cannot be combined.");
-    if (discard === true && back !== true) return misused("--discard-changes needs --rollback.");
+    if (discard === true && rollback !== true)
+      return misused("--discard-changes needs --rollback.");
     const directory = flags.get("--data-dir");
     const reading = host.config(
       new Map(directory === undefined ? [] : [["--data-dir", directory]]),
@@ -57,7 +58,7 @@ export const migrateStoreCommand: ClientCommand = {
       return await work(
         await host.openMove(reading.config),
         {
-          what: verify === true ? "verify" : back === true ? "back" : "move",
+          what: verify === true ? "verify" : rollback === true ? "rollback" : "move",
           discard: discard === true,
         },
         say,
@@ -71,7 +72,7 @@ export const migrateStoreCommand: ClientCommand = {
 };
 
 interface MoveRequest {
-  readonly what: "move" | "verify" | "back";
+  readonly what: "move" | "verify" | "rollback";
   readonly discard: boolean;
 }
 
@@ -83,14 +84,18 @@ async function work(
   try {
     const { target, ...rest } = sides;
     const common = { ...rest, cards: sampledCards, report: say.progress };
-    if (what === "back") {
-      const givenUp = await moveBack({ ...common, target }, discard);
-      const warning = givenUp
+    if (what === "rollback") {
+      const isReturned = await moveBack({ ...common, target }, discard);
+      const warning = isReturned
         ? ""
-        : " The database was not given up: make sure that no Cofre uses it.";
-      say.result("back", `The file is used again: start without COFRE_DATABASE_URL.${warning}`, {
-        givenUp,
-      });
+        : " The database was not marked as returned: make sure that no Cofre uses it.";
+      say.result(
+        "rolled_back",
+        `The file is used again: start without COFRE_DATABASE_URL.${warning}`,
+        {
+          database_returned: isReturned,
+        },
+      );
       return exitCodes.done;
     }
     // Settings were checked before anything was opened.
@@ -98,7 +103,7 @@ async function work(
     if (what === "verify") {
       const compared = await verifyMove({ ...common, target });
       say.result(
-        "same",
+        "equal",
         `The database equals the file at the time of the move: ${textOf(compared)}.`,
         compared,
       );
@@ -111,7 +116,7 @@ async function work(
         `Moved: ${textOf(moved)}. Start with COFRE_DATABASE_URL; the keys stay in COFRE_DATA_DIR.`,
         moved,
       );
-    if (moved.result === "found_moved")
+    if (moved.result === "already_moved")
       say.result(
         moved.result,
         "This file was moved into this database before. Nothing was changed.",
@@ -147,7 +152,7 @@ interface Speaker {
   readonly result: (
     result: string,
     text: string,
-    facts?: Compared | { readonly givenUp: boolean },
+    facts?: Compared | { readonly database_returned: boolean },
   ) => void;
   readonly failed: (error: unknown) => void;
 }

@@ -24,12 +24,12 @@ export interface MoveOptions extends CompareOptions {
 export type MoveBackOptions = Omit<CompareOptions, "target"> & Pick<MoveSides, "target">;
 
 /**
- * `moved`: by this run; `found_moved`: by an earlier run, and nothing was changed; `completed`: an
+ * `moved`: by this run; `already_moved`: by an earlier run, and nothing was changed; `completed`: an
  * earlier run stopped after its commit.
  */
 export type MoveResult =
   | ({ readonly result: "moved" } & Compared)
-  | { readonly result: "found_moved" | "completed" };
+  | { readonly result: "already_moved" | "completed" };
 
 /**
  * Copies everything into the database in one transaction, compares it there, and commits. A killed
@@ -41,7 +41,7 @@ export type MoveResult =
 export async function moveStore(options: MoveOptions): Promise<MoveResult> {
   const { source, target } = options;
   const holding = await target.begin();
-  const before = standingOf(source.mark, holding);
+  const before = stateOf(source.mark, holding);
   if (before !== "free") {
     await target.rollback();
     if (before === "completed")
@@ -79,7 +79,7 @@ export async function verifyMove(options: CompareOptions): Promise<Compared> {
   const holding = await target.begin();
   try {
     if (source.mark.state === "free") throw new TransferError("not_moved");
-    if (!isTheirs(source.mark, holding)) throw new TransferError("elsewhere");
+    if (!isSameMove(source.mark, holding)) throw new TransferError("elsewhere");
     return await compare(options);
   } finally {
     await target.rollback();
@@ -99,13 +99,14 @@ export async function moveBack(
 ): Promise<boolean> {
   const { source } = rest;
   if (source.mark.state === "free") throw new TransferError("not_moved");
-  const isGone =
-    target !== undefined && (await giveUp({ ...rest, target }, source.mark, discardChanges));
+  const isMarked =
+    target !== undefined &&
+    (await returnDatabase({ ...rest, target }, source.mark, discardChanges));
   await source.setMark({ state: "free" });
-  return isGone;
+  return isMarked;
 }
 
-async function giveUp(
+async function returnDatabase(
   options: CompareOptions,
   mark: MoveMark,
   discardChanges: boolean,
@@ -113,15 +114,15 @@ async function giveUp(
   const { target } = options;
   try {
     const holding = await target.begin();
-    if (!isTheirs(mark, holding)) {
-      const before = isGivenUp(mark, holding);
+    if (!isSameMove(mark, holding)) {
+      const wasReturned = isReturned(mark, holding);
       // A commit that never took effect has left nothing to mark.
       const nothing = holding.state === "empty" && mark.state === "moving";
-      const mayBeGone =
+      const mayBeMissing =
         discardChanges && (holding.state === "empty" || holding.state === "returned");
-      if (!nothing && !before && !mayBeGone) throw new TransferError("elsewhere");
+      if (!nothing && !wasReturned && !mayBeMissing) throw new TransferError("elsewhere");
       await target.rollback();
-      return before;
+      return wasReturned;
     }
     if (!discardChanges) await compareUnchanged(options);
     await target.note("returned", holdingMove(holding));
@@ -143,23 +144,23 @@ async function compareUnchanged(options: CompareOptions): Promise<void> {
   }
 }
 
-function standingOf(mark: MoveMark, holding: TargetHolding): "free" | "found_moved" | "completed" {
+function stateOf(mark: MoveMark, holding: TargetHolding): "free" | "already_moved" | "completed" {
   if (mark.state === "free") {
     if (holding.state !== "empty") throw new TransferError("occupied");
     return "free";
   }
-  if (isTheirs(mark, holding)) return mark.state === "moved" ? "found_moved" : "completed";
+  if (isSameMove(mark, holding)) return mark.state === "moved" ? "already_moved" : "completed";
   if (holding.state !== "empty") throw new TransferError("occupied");
   // The commit never took effect: nothing was moved yet.
   if (mark.state === "moving") return "free";
   throw new TransferError("elsewhere");
 }
 
-function isTheirs(mark: MoveMark, holding: TargetHolding): boolean {
+function isSameMove(mark: MoveMark, holding: TargetHolding): boolean {
   return mark.state !== "free" && holding.state === "moved" && holding.move === mark.move;
 }
 
-function isGivenUp(mark: MoveMark, holding: TargetHolding): boolean {
+function isReturned(mark: MoveMark, holding: TargetHolding): boolean {
   return mark.state !== "free" && holding.state === "returned" && holding.move === mark.move;
 }
 

@@ -12,7 +12,7 @@ export type AuditFault =
   /** The entry was written by a program without the keys of the installation. */
   | { readonly kind: "forged"; readonly entry: number }
   /** Entries from this one on are missing: the log's own head or a noted head is later. */
-  | { readonly kind: "cut"; readonly entry: number }
+  | { readonly kind: "truncated"; readonly entry: number }
   /** The chain gives another digest than the one noted for this entry: the chain was recomputed. */
   | { readonly kind: "rewritten"; readonly entry: number };
 
@@ -24,7 +24,7 @@ export interface VerifiedAudit {
   /** The first fault; undefined when the log is intact. */
   readonly fault: AuditFault | undefined;
   /** The highest noted head that matches; undefined when none does. */
-  readonly fits: AuditHead | undefined;
+  readonly matchingHead: AuditHead | undefined;
 }
 
 /**
@@ -33,19 +33,19 @@ export interface VerifiedAudit {
  */
 export async function verifyAuditLog(
   log: AuditLog,
-  noted: readonly AuditHead[] = [],
+  storedHeads: readonly AuditHead[] = [],
 ): Promise<VerifiedAudit> {
   // Entries appended from now on come after this head.
   const own = await log.auditHead();
   const heads = new Map<number, AuditHead[]>();
-  for (const head of noted) heads.set(head.number, [...(heads.get(head.number) ?? []), head]);
+  for (const head of storedHeads) heads.set(head.number, [...(heads.get(head.number) ?? []), head]);
   let head: AuditHead = auditBeginning;
-  let fits: AuditHead | undefined;
+  let matchingHead: AuditHead | undefined;
   const found = (fault: AuditFault | undefined): VerifiedAudit => ({
     entries: head.number,
     head,
     fault,
-    fits,
+    matchingHead,
   });
   for (;;) {
     const rows = await log.auditAfter(head.number, piece);
@@ -56,14 +56,16 @@ export async function verifyAuditLog(
       if (log.isGenuine?.(row) === false) return found({ kind: "forged", entry });
       for (const each of heads.get(entry) ?? []) {
         if (each.digest !== row.digest) return found({ kind: "rewritten", entry });
-        fits = each;
+        matchingHead = each;
       }
       head = { number: row.number, digest: row.digest };
     }
     if (rows.length < piece) break;
   }
-  const most = Math.max(own.number, ...heads.keys());
-  return found(head.number < most ? { kind: "cut", entry: head.number + 1 } : undefined);
+  const lastNumber = Math.max(own.number, ...heads.keys());
+  return found(
+    head.number < lastNumber ? { kind: "truncated", entry: head.number + 1 } : undefined,
+  );
 }
 
 /** `NUMBER:DIGEST`, to be noted outside the log. */

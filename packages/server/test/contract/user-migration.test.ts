@@ -129,10 +129,10 @@ function describeMove(databases: TestDatabases): void {
     office.clock.advance(30 * second);
     await assert.rejects(signIn(there, bob), refusedWith("sign_in_refused"), "locked there too");
     await signIn(there, office.admin);
-    const { entries, fault, fits } = await verifyAuditLog(store.users, [noted]);
+    const { entries, fault, matchingHead } = await verifyAuditLog(store.users, [noted]);
     assert.deepEqual(
-      { entries, fault, fits },
-      { entries: moved.counts.audit_entry + 2, fault: undefined, fits: noted },
+      { entries, fault, matchingHead },
+      { entries: moved.counts.audit_entry + 2, fault: undefined, matchingHead: noted },
       "what was noted of the file",
     );
   });

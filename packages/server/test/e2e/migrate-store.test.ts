@@ -234,10 +234,10 @@ function describeMoves(databases: TestDatabases): void {
     assert.equal((await migrate(data, url)).code, 0);
     const before = await contentOf(url);
     const again = await migrate(data, url);
-    assert.deepEqual([again.code, again.lines], [0, [{ result: "found_moved" }]]);
+    assert.deepEqual([again.code, again.lines], [0, [{ result: "already_moved" }]]);
     assert.deepEqual(await contentOf(url), before);
     const same = await migrate(data, url, ["--verify"]);
-    assert.deepEqual([same.code, same.lines.at(-1)?.["result"]], [0, "same"]);
+    assert.deepEqual([same.code, same.lines.at(-1)?.["result"]], [0, "equal"]);
 
     const damages: readonly (readonly [damage: string, repair: string, kind: string])[] = [
       [
@@ -382,7 +382,7 @@ function describeMoves(databases: TestDatabases): void {
       assert.equal(code, 0, problems + JSON.stringify(lines));
       results.push(lines.at(-1)?.["result"]);
       const verified = await migrate(data, url, ["--verify"]);
-      assert.equal(verified.lines.at(-1)?.["result"], "same", JSON.stringify(verified));
+      assert.equal(verified.lines.at(-1)?.["result"], "equal", JSON.stringify(verified));
       assert.match(await refusedStart(data), /moved to PostgreSQL/);
     }
     context.diagnostic(results.join(" "));
@@ -400,7 +400,7 @@ function describeMoves(databases: TestDatabases): void {
     mark("moving");
     assert.match(await refusedStart(data), /the move is not complete/);
     assert.deepEqual((await migrate(data, url)).lines, [{ result: "completed" }]);
-    assert.deepEqual((await migrate(data, url)).lines, [{ result: "found_moved" }]);
+    assert.deepEqual((await migrate(data, url)).lines, [{ result: "already_moved" }]);
     // The commit failed.
     mark("moving");
     const other = await databases.create();
@@ -432,7 +432,7 @@ function describeMoves(databases: TestDatabases): void {
     await once(child, "close");
     assert.match(
       said,
-      /used again.* The database was not given up: make sure that no Cofre uses it\.$/m,
+      /used again.* The database was not marked as returned: make sure that no Cofre uses it\.$/m,
     );
     const { cofre, port } = await start(data);
     assert.ok(port !== undefined, "the file is served again");
@@ -453,8 +453,8 @@ function describeMoves(databases: TestDatabases): void {
     assert.deepEqual(
       (await migrate(data, empty, ["--rollback", "--discard-changes"])).lines.at(-1),
       {
-        givenUp: false,
-        result: "back",
+        database_returned: false,
+        result: "rolled_back",
       },
     );
     const { cofre, port } = await start(data);
@@ -466,10 +466,10 @@ function describeMoves(databases: TestDatabases): void {
 
     // The empty database is unchanged: the file can be moved into it, and back.
     assert.equal((await migrate(data, empty)).lines.at(-1)?.["result"], "moved");
-    assert.equal((await migrate(data, empty, ["--verify"])).lines.at(-1)?.["result"], "same");
+    assert.equal((await migrate(data, empty, ["--verify"])).lines.at(-1)?.["result"], "equal");
     assert.deepEqual((await migrate(data, empty, ["--rollback"])).lines.at(-1), {
-      givenUp: true,
-      result: "back",
+      database_returned: true,
+      result: "rolled_back",
     });
 
     // A database that was given up does not belong to a later move: moving back from it is refused.
@@ -480,8 +480,8 @@ function describeMoves(databases: TestDatabases): void {
     assert.deepEqual(
       (await migrate(data, empty, ["--rollback", "--discard-changes"])).lines.at(-1),
       {
-        givenUp: false,
-        result: "back",
+        database_returned: false,
+        result: "rolled_back",
       },
     );
     // The database that still exists does not know of the rollback: only the user stated that it
@@ -555,8 +555,8 @@ function describeMoves(databases: TestDatabases): void {
     const [data, url] = [copyOfModel(), await databases.create()];
     assert.equal((await migrate(data, url)).code, 0);
     assert.deepEqual((await migrate(data, url, ["--rollback"])).lines.at(-1), {
-      givenUp: true,
-      result: "back",
+      database_returned: true,
+      result: "rolled_back",
     });
     assert.match(await refusedStart(data, on(url)), /given back to its file/);
     const refused = await migrate(data, url);
@@ -589,8 +589,8 @@ function describeMoves(databases: TestDatabases): void {
     assert.deepEqual(
       (await migrate(data, other, ["--rollback", "--discard-changes"])).lines.at(-1),
       {
-        givenUp: true,
-        result: "back",
+        database_returned: true,
+        result: "rolled_back",
       },
     );
     const back = await start(data);
