@@ -22,15 +22,15 @@ const quick: Passwords = {
   isOld: () => false,
 };
 
-export interface Office {
+export interface UserFixture {
   readonly users: Users;
   readonly options: UserOptions;
   readonly clock: { now(): Instant; advance(ms: number): void };
   /** Completes the invitation of a new user. */
-  join(invitation: string, given?: string): Promise<Joined>;
+  join(invitation: string, given?: string): Promise<EnrolledUser>;
 }
 
-export interface Joined {
+export interface EnrolledUser {
   readonly signedIn: Session;
   readonly session: string;
   readonly secret: Uint8Array;
@@ -39,7 +39,7 @@ export interface Joined {
   readonly deviceCookie: string;
 }
 
-export function newOffice(over: Partial<UserOptions> = {}): Office {
+export function newUserFixture(over: Partial<UserOptions> = {}): UserFixture {
   let now = instant(Date.UTC(2026, 10, 28, 12));
   const clock = {
     now: () => now,
@@ -94,31 +94,31 @@ export function secretBytes(base32: string): Uint8Array {
   return Uint8Array.from(bits.match(/.{8}/g) ?? [], (eight) => Number.parseInt(eight, 2));
 }
 
-/** An office with its first admin, who signed up half a minute ago. */
-export async function openOffice(
-  ...given: Parameters<typeof newOffice>
-): Promise<Office & { readonly admin: Joined }> {
-  const office = newOffice(...given);
-  const admin = await office.join((await office.users.inviteFirstAdmin(false))?.reveal() ?? "");
-  office.clock.advance(30 * second);
-  return { ...office, admin };
+/** An fixture with its first admin, who signed up half a minute ago. */
+export async function openUserFixture(
+  ...given: Parameters<typeof newUserFixture>
+): Promise<UserFixture & { readonly admin: EnrolledUser }> {
+  const fixture = newUserFixture(...given);
+  const admin = await fixture.join((await fixture.users.inviteFirstAdmin(false))?.reveal() ?? "");
+  fixture.clock.advance(30 * second);
+  return { ...fixture, admin };
 }
 
-export async function hire(
-  office: Awaited<ReturnType<typeof openOffice>>,
+export async function addUser(
+  fixture: Awaited<ReturnType<typeof openUserFixture>>,
   name: string,
   role: Role,
-): Promise<Joined> {
-  const { users, admin, clock } = office;
+): Promise<EnrolledUser> {
+  const { users, admin, clock } = fixture;
   const { invitation } = await users.invite(admin.signedIn, { name, role, origin });
-  const joined = await office.join(invitation.reveal());
+  const joined = await fixture.join(invitation.reveal());
   clock.advance(30 * second);
   return joined;
 }
 
 export function signIn(
-  { users, clock }: Office,
-  who: Joined,
+  { users, clock }: UserFixture,
+  who: EnrolledUser,
   over: { readonly password?: string; readonly code?: string } = {},
 ) {
   return users.signIn({
@@ -132,7 +132,7 @@ export function signIn(
 
 export const refusedWith = (code: string) => ({ name: "UserError", code });
 
-export async function actsOf({ users }: Office): Promise<readonly string[]> {
+export async function eventsOf({ users }: UserFixture): Promise<readonly string[]> {
   return (await users.audit(undefined, 1_000))
     .toReversed()
     .map(({ actor, action, result, detail }) =>

@@ -5,7 +5,7 @@ import { DatabaseSync } from "node:sqlite";
 import { Readable } from "node:stream";
 import { describe, test, type TestContext } from "node:test";
 import { temporaryFolder } from "../../test/command.ts";
-import { hire, openOffice, origin, signIn } from "../../test/console-users.ts";
+import { addUser, openUserFixture, origin, signIn } from "../../test/console-users.ts";
 import { openAudit } from "../start/commands.ts";
 import { readConfig } from "../config/read-config.ts";
 import { minute } from "../kernel/instant.ts";
@@ -57,11 +57,11 @@ async function held(context: TestContext) {
   const folder = temporaryFolder(context);
   const store = await openEmbeddedStore({ file: join(folder, "cofre.db") });
   context.after(() => store.close());
-  const office = await openOffice({ store: store.users });
-  office.clock.advance(10 * minute);
-  const bob = await hire(office, "Bob", "operator");
-  await assert.rejects(signIn(office, bob, { code: "000000" }));
-  await office.users.record({
+  const fixture = await openUserFixture({ store: store.users });
+  fixture.clock.advance(10 * minute);
+  const bob = await addUser(fixture, "Bob", "operator");
+  await assert.rejects(signIn(fixture, bob, { code: "000000" }));
+  await fixture.users.record({
     actor: { kind: "user", id: bob.signedIn.user.id, name: "Bob" },
     origin,
     action: "capture",
@@ -70,7 +70,7 @@ async function held(context: TestContext) {
     completes: undefined,
     detail: "account 0a1b2c3d",
   });
-  return { folder, store, office, environment: { COFRE_DATA_DIR: folder } };
+  return { folder, store, fixture, environment: { COFRE_DATA_DIR: folder } };
 }
 
 /** Simulates an attacker with write access to the file. */
@@ -273,9 +273,9 @@ describe("cofre audit", () => {
   });
 
   test("notices by a noted head a log that was cut, or computed anew, which the chain alone does not", async (context) => {
-    const { folder, store, office, environment } = await held(context);
+    const { folder, store, fixture, environment } = await held(context);
     const early = (await run(["head"], environment)).output.trim();
-    await office.users.record({
+    await fixture.users.record({
       actor: { kind: "server" },
       origin: undefined,
       action: "late",

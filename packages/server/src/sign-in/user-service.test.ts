@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import {
-  actsOf,
+  eventsOf,
   codeAt,
-  hire,
-  type Joined,
-  newOffice,
-  type Office,
-  openOffice,
+  addUser,
+  type EnrolledUser,
+  newUserFixture,
+  type UserFixture,
+  openUserFixture,
   origin,
   password,
   refusedWith,
@@ -24,8 +24,8 @@ import type { UserChange, UserStore } from "../user/user-store.ts";
 import type { UserId } from "../user/user.ts";
 import { codeOf, stepAt } from "./totp.ts";
 
-/** The office's store as an object whose methods can be replaced. */
-function storeOf({ options: { store } }: Office): UserStore {
+/** The fixture's store as an object whose methods can be replaced. */
+function storeOf({ options: { store } }: UserFixture): UserStore {
   return {
     users: () => store.users(),
     user: (id) => store.user(id),
@@ -42,15 +42,15 @@ function storeOf({ options: { store } }: Office): UserStore {
 
 describe("signing up", () => {
   test("the first admin is invited when there is none, once more with another link, and not when there is one", async () => {
-    const office = newOffice();
-    const first = (await office.users.inviteFirstAdmin(false))?.reveal() ?? "";
-    const second_ = (await office.users.inviteFirstAdmin(false))?.reveal() ?? "";
-    await assert.rejects(office.users.enrolment(first), refusedWith("no_invitation"));
-    const admin = await office.join(second_);
+    const fixture = newUserFixture();
+    const first = (await fixture.users.inviteFirstAdmin(false))?.reveal() ?? "";
+    const second_ = (await fixture.users.inviteFirstAdmin(false))?.reveal() ?? "";
+    await assert.rejects(fixture.users.enrolment(first), refusedWith("no_invitation"));
+    const admin = await fixture.join(second_);
     assert.equal(admin.signedIn.user.name, "admin");
     assert.equal(admin.signedIn.user.role, "admin");
-    assert.equal(await office.users.inviteFirstAdmin(false), undefined);
-    assert.deepEqual(await actsOf(office), [
+    assert.equal(await fixture.users.inviteFirstAdmin(false), undefined);
+    assert.deepEqual(await eventsOf(fixture), [
       "server invite done role admin",
       "server reinvite done role admin",
       "user enrol done role admin",
@@ -58,22 +58,22 @@ describe("signing up", () => {
   });
 
   test("an admin who lost their way in has a new one by force, and the sessions before are over", async () => {
-    const office = await openOffice();
-    const invitation = (await office.users.inviteFirstAdmin(true))?.reveal() ?? "";
-    await assert.rejects(office.users.resume(office.admin.session), refusedWith("not_signed_in"));
-    await assert.rejects(signIn(office, office.admin), refusedWith("sign_in_refused"));
+    const fixture = await openUserFixture();
+    const invitation = (await fixture.users.inviteFirstAdmin(true))?.reveal() ?? "";
+    await assert.rejects(fixture.users.resume(fixture.admin.session), refusedWith("not_signed_in"));
+    await assert.rejects(signIn(fixture, fixture.admin), refusedWith("sign_in_refused"));
     await assert.rejects(
-      office.join(invitation),
+      fixture.join(invitation),
       refusedWith("password_refused"),
       "it was theirs before",
     );
-    await office.join(invitation, "another horse battery staple");
+    await fixture.join(invitation, "another horse battery staple");
   });
 
   test("by force it is the first person's who is called admin, whatever they are now, and admin they are again", async () => {
-    const office = await openOffice();
-    const { users, admin } = office;
-    const ada = await hire(office, "Ada", "admin");
+    const fixture = await openUserFixture();
+    const { users, admin } = fixture;
+    const ada = await addUser(fixture, "Ada", "admin");
     await users.setRole(ada.signedIn, admin.signedIn.user.id, "viewer", origin);
     assert.equal(await users.inviteFirstAdmin(false), undefined, "Ada is one");
     const link = (await users.inviteFirstAdmin(true))?.reveal() ?? "";
@@ -83,65 +83,65 @@ describe("signing up", () => {
   });
 
   test("an invitation shows the same secret until it is used, works once, and for 24 hours", async () => {
-    const office = await openOffice();
-    const { invitation } = await office.users.invite(office.admin.signedIn, {
+    const fixture = await openUserFixture();
+    const { invitation } = await fixture.users.invite(fixture.admin.signedIn, {
       name: "bob",
       role: "viewer",
       origin,
     });
     const link = invitation.reveal();
-    assert.deepEqual(await office.users.enrolment(link), await office.users.enrolment(link));
+    assert.deepEqual(await fixture.users.enrolment(link), await fixture.users.enrolment(link));
     assert.match(
-      (await office.users.enrolment(link)).uri,
+      (await fixture.users.enrolment(link)).uri,
       /^otpauth:\/\/totp\/Cofre%20sandbox:bob\?secret=[A-Z2-7]{32}&issuer=Cofre%20sandbox&/,
     );
-    await office.join(link);
-    await assert.rejects(office.users.enrolment(link), refusedWith("no_invitation"));
-    await assert.rejects(office.join(link), refusedWith("no_invitation"));
+    await fixture.join(link);
+    await assert.rejects(fixture.users.enrolment(link), refusedWith("no_invitation"));
+    await assert.rejects(fixture.join(link), refusedWith("no_invitation"));
 
     const late = (
-      await office.users.invite(office.admin.signedIn, { name: "eve", role: "viewer", origin })
+      await fixture.users.invite(fixture.admin.signedIn, { name: "eve", role: "viewer", origin })
     ).invitation.reveal();
-    office.clock.advance(24 * hour - 1);
-    await office.users.enrolment(late);
-    office.clock.advance(1);
-    await assert.rejects(office.users.enrolment(late), refusedWith("no_invitation"));
+    fixture.clock.advance(24 * hour - 1);
+    await fixture.users.enrolment(late);
+    fixture.clock.advance(1);
+    await assert.rejects(fixture.users.enrolment(late), refusedWith("no_invitation"));
     for (const odd of ["", "x", "x".repeat(43), "x".repeat(100_000)])
-      await assert.rejects(office.users.enrolment(odd), refusedWith("no_invitation"));
+      await assert.rejects(fixture.users.enrolment(odd), refusedWith("no_invitation"));
   });
 
   test("two who use one invitation at once: one is signed up, the other is refused", async () => {
-    const office = await openOffice();
-    const { invitation } = await office.users.invite(office.admin.signedIn, {
+    const fixture = await openUserFixture();
+    const { invitation } = await fixture.users.invite(fixture.admin.signedIn, {
       name: "bob",
       role: "viewer",
       origin,
     });
-    const results = await Promise.allSettled([1, 2].map(() => office.join(invitation.reveal())));
+    const results = await Promise.allSettled([1, 2].map(() => fixture.join(invitation.reveal())));
     assert.deepEqual(results.map(({ status }) => status).toSorted(), ["fulfilled", "rejected"]);
     assert.equal(
-      (await actsOf(office)).filter((line) => line.startsWith("user enrol done role viewer"))
+      (await eventsOf(fixture)).filter((line) => line.startsWith("user enrol done role viewer"))
         .length,
       1,
     );
   });
 
   test("a wrong code signs nobody up", async () => {
-    const office = newOffice();
-    const invitation = (await office.users.inviteFirstAdmin(false))?.reveal() ?? "";
+    const fixture = newUserFixture();
+    const invitation = (await fixture.users.inviteFirstAdmin(false))?.reveal() ?? "";
     for (const code of ["000000", "", "12345", "1234567", "abcdef", "١٢٣٤٥٦"]) {
       await assert.rejects(
-        office.users.enrol({ invitation, password, code, origin }),
+        fixture.users.enrol({ invitation, password, code, origin }),
         refusedWith("code_refused"),
         code,
       );
     }
-    assert.equal((await office.users.list())[0]?.state, "invited");
+    assert.equal((await fixture.users.list())[0]?.state, "invited");
   });
 
   test("passwords that are refused", async () => {
-    const office = newOffice();
-    const invitation = (await office.users.inviteFirstAdmin(false))?.reveal() ?? "";
+    const fixture = newUserFixture();
+    const invitation = (await fixture.users.inviteFirstAdmin(false))?.reveal() ?? "";
     const bad = [
       "",
       "short",
@@ -159,14 +159,14 @@ describe("signing up", () => {
       "passwordpassword",
     ];
     for (const each of bad)
-      await assert.rejects(office.join(invitation, each), refusedWith("password_refused"), each);
-    await office.join(invitation, "💳🔑🚪🧾🏦💶 💳🔑🚪🧾💷");
+      await assert.rejects(fixture.join(invitation, each), refusedWith("password_refused"), each);
+    await fixture.join(invitation, "💳🔑🚪🧾🏦💶 💳🔑🚪🧾💷");
   });
 
   test("names that are refused, and names that are taken", async () => {
-    const office = await openOffice();
+    const fixture = await openUserFixture();
     const invite = (name: string) =>
-      office.users.invite(office.admin.signedIn, { name, role: "viewer", origin });
+      fixture.users.invite(fixture.admin.signedIn, { name, role: "viewer", origin });
     const bad = [
       "",
       "a",
@@ -200,41 +200,41 @@ describe("signing up", () => {
 
 describe("signing in", () => {
   test("with name, password and code, whatever the name's case and the password's composition", async () => {
-    const office = newOffice();
-    const invitation = (await office.users.inviteFirstAdmin(false))?.reveal() ?? "";
-    const admin = await office.join(invitation, "caf\u00e9 caf\u00e9 com leite");
-    office.clock.advance(30 * second);
+    const fixture = newUserFixture();
+    const invitation = (await fixture.users.inviteFirstAdmin(false))?.reveal() ?? "";
+    const admin = await fixture.join(invitation, "caf\u00e9 caf\u00e9 com leite");
+    fixture.clock.advance(30 * second);
     const { session, signedIn } = await signIn(
-      office,
+      fixture,
       { ...admin, name: "ADMIN" },
       { password: "cafe\u0301 cafe\u0301 com leite" },
     );
     assert.equal(signedIn.user.name, "admin");
-    assert.equal(signedIn.user.lastSignedInAt, office.clock.now());
+    assert.equal(signedIn.user.lastSignedInAt, fixture.clock.now());
     assert.match(session.reveal(), /^[\w-]{43}$/);
-    assert.deepEqual(await office.users.resume(session.reveal()), signedIn);
+    assert.deepEqual(await fixture.users.resume(session.reveal()), signedIn);
     assert.notEqual(signedIn.csrf, admin.signedIn.csrf);
     assert.ok(!signedIn.csrf.includes(session.reveal()));
   });
 
   test("whatever is wrong, the answer is the same; the audit log says which", async () => {
-    const office = await openOffice();
-    const bob = await hire(office, "bob", "viewer");
-    const eve = await hire(office, "eve", "viewer");
-    await office.users.disable(office.admin.signedIn, eve.signedIn.user.id, origin);
-    await office.users.invite(office.admin.signedIn, { name: "new", role: "viewer", origin });
+    const fixture = await openUserFixture();
+    const bob = await addUser(fixture, "bob", "viewer");
+    const eve = await addUser(fixture, "eve", "viewer");
+    await fixture.users.disable(fixture.admin.signedIn, eve.signedIn.user.id, origin);
+    await fixture.users.invite(fixture.admin.signedIn, { name: "new", role: "viewer", origin });
     const attempts = [
       { name: "nobody", password, code: "123456" },
       { name: "x".repeat(10_000), password, code: "123456" },
-      { name: "bob", password: "not the password", code: codeAt(bob.secret, office.clock.now()) },
-      { name: "bob", password: "x".repeat(100_000), code: codeAt(bob.secret, office.clock.now()) },
+      { name: "bob", password: "not the password", code: codeAt(bob.secret, fixture.clock.now()) },
+      { name: "bob", password: "x".repeat(100_000), code: codeAt(bob.secret, fixture.clock.now()) },
       { name: "bob", password, code: "000000" },
-      { name: "eve", password, code: codeAt(eve.secret, office.clock.now()) },
+      { name: "eve", password, code: codeAt(eve.secret, fixture.clock.now()) },
       { name: "new", password, code: "123456" },
     ];
-    const before = (await actsOf(office)).length;
+    const before = (await eventsOf(fixture)).length;
     for (const each of attempts) {
-      await assert.rejects(office.users.signIn({ ...each, origin }), (error: Error) => {
+      await assert.rejects(fixture.users.signIn({ ...each, origin }), (error: Error) => {
         assert.deepEqual(
           { code: "", ...Object.fromEntries(Object.entries(error)) },
           {
@@ -247,7 +247,7 @@ describe("signing in", () => {
         return true;
       });
     }
-    assert.deepEqual((await actsOf(office)).slice(before), [
+    assert.deepEqual((await eventsOf(fixture)).slice(before), [
       "anonymous sign_in refused unknown_name",
       "anonymous sign_in refused unknown_name",
       "anonymous sign_in refused wrong_password",
@@ -259,22 +259,22 @@ describe("signing in", () => {
   });
 
   test("a code works once, and none before it works any more", async () => {
-    const office = await openOffice();
-    const { admin, clock } = office;
+    const fixture = await openUserFixture();
+    const { admin, clock } = fixture;
     const code = codeAt(admin.secret, clock.now());
     const before = codeOf(admin.secret, stepAt(clock.now()) - 1);
-    await signIn(office, admin, { code });
-    await assert.rejects(signIn(office, admin, { code }), refusedWith("sign_in_refused"));
-    await assert.rejects(signIn(office, admin, { code: before }), refusedWith("sign_in_refused"));
-    await signIn(office, admin, { code: codeOf(admin.secret, stepAt(clock.now()) + 1) });
+    await signIn(fixture, admin, { code });
+    await assert.rejects(signIn(fixture, admin, { code }), refusedWith("sign_in_refused"));
+    await assert.rejects(signIn(fixture, admin, { code: before }), refusedWith("sign_in_refused"));
+    await signIn(fixture, admin, { code: codeOf(admin.secret, stepAt(clock.now()) + 1) });
   });
 
   test("of many who come with one code at once, on two nodes, one is let in", async () => {
-    const office = await openOffice();
-    const other = createUsers(office.options);
-    const code = codeAt(office.admin.secret, office.clock.now());
+    const fixture = await openUserFixture();
+    const other = createUsers(fixture.options);
+    const code = codeAt(fixture.admin.secret, fixture.clock.now());
     const results = await Promise.allSettled(
-      [office.users, other, office.users, other].map((node) =>
+      [fixture.users, other, fixture.users, other].map((node) =>
         node.signIn({ name: "admin", password, code, origin }),
       ),
     );
@@ -282,12 +282,12 @@ describe("signing in", () => {
   });
 
   test("ten wrong tries lock a name for half an hour, wrong passwords and wrong codes alike, and nothing tells", async () => {
-    const office = await openOffice();
-    const { users, admin, clock } = office;
+    const fixture = await openUserFixture();
+    const { users, admin, clock } = fixture;
     for (let attempts = 0; attempts < 9; attempts += 1) {
       await assert.rejects(
         signIn(
-          office,
+          fixture,
           admin,
           attempts % 2 === 0 ? { password: "not the password" } : { code: "000000" },
         ),
@@ -295,17 +295,17 @@ describe("signing in", () => {
       );
     }
     assert.equal((await users.list())[0]?.lockedUntil, undefined);
-    await assert.rejects(signIn(office, admin, { code: "000000" }), refusedWith("sign_in_refused"));
+    await assert.rejects(signIn(fixture, admin, { code: "000000" }), refusedWith("sign_in_refused"));
     assert.equal((await users.list())[0]?.lockedUntil, clock.now() + 30 * minute);
-    await assert.rejects(signIn(office, admin), refusedWith("sign_in_refused"), "locked");
-    assert.deepEqual((await actsOf(office)).slice(-3), [
+    await assert.rejects(signIn(fixture, admin), refusedWith("sign_in_refused"), "locked");
+    assert.deepEqual((await eventsOf(fixture)).slice(-3), [
       "anonymous sign_in refused wrong_code",
       "server lock done",
       "anonymous sign_in refused locked",
     ]);
     // Another process with the same store.
     await assert.rejects(
-      createUsers(office.options).signIn({
+      createUsers(fixture.options).signIn({
         name: "admin",
         password,
         code: codeAt(admin.secret, clock.now()),
@@ -314,47 +314,47 @@ describe("signing in", () => {
       refusedWith("sign_in_refused"),
     );
     clock.advance(30 * minute - 1);
-    await assert.rejects(signIn(office, admin), refusedWith("sign_in_refused"));
+    await assert.rejects(signIn(fixture, admin), refusedWith("sign_in_refused"));
     clock.advance(1);
     await assert.rejects(
-      signIn(office, admin, { code: "000000" }),
+      signIn(fixture, admin, { code: "000000" }),
       refusedWith("sign_in_refused"),
       "counted anew",
     );
-    await signIn(office, admin);
+    await signIn(fixture, admin);
   });
 
   test("a right try forgets the wrong ones; an admin unlocks", async () => {
-    const office = await openOffice();
-    const bob = await hire(office, "bob", "viewer");
+    const fixture = await openUserFixture();
+    const bob = await addUser(fixture, "bob", "viewer");
     const fail = async (times: number) => {
       for (let attempts = 0; attempts < times; attempts += 1)
         await assert.rejects(
-          signIn(office, bob, { code: "000000" }),
+          signIn(fixture, bob, { code: "000000" }),
           refusedWith("sign_in_refused"),
         );
     };
     for (let round = 0; round < 2; round += 1) {
       await fail(9);
-      await signIn(office, bob);
+      await signIn(fixture, bob);
       // Until the network's limit allows as many attempts again.
-      office.clock.advance(10 * minute);
+      fixture.clock.advance(10 * minute);
     }
     await fail(10);
-    await assert.rejects(signIn(office, bob), refusedWith("sign_in_refused"));
-    const view = await office.users.unlock(office.admin.signedIn, bob.signedIn.user.id, origin);
+    await assert.rejects(signIn(fixture, bob), refusedWith("sign_in_refused"));
+    const view = await fixture.users.unlock(fixture.admin.signedIn, bob.signedIn.user.id, origin);
     assert.equal(view.lockedUntil, undefined);
-    await signIn(office, bob);
+    await signIn(fixture, bob);
   });
 
   test("tries that come at once are counted each", async () => {
-    const office = await openOffice();
+    const fixture = await openUserFixture();
     const results = await Promise.allSettled(
-      Array.from({ length: 14 }, () => signIn(office, office.admin, { code: "000000" })),
+      Array.from({ length: 14 }, () => signIn(fixture, fixture.admin, { code: "000000" })),
     );
     assert.ok(results.every(({ status }) => status === "rejected"));
-    assert.equal((await office.users.list())[0]?.lockedUntil, office.clock.now() + 30 * minute);
-    const events = await actsOf(office);
+    assert.equal((await fixture.users.list())[0]?.lockedUntil, fixture.clock.now() + 30 * minute);
+    const events = await eventsOf(fixture);
     assert.equal(
       events.filter((line) => line === "anonymous sign_in refused wrong_code").length,
       10,
@@ -363,14 +363,14 @@ describe("signing in", () => {
   });
 
   test("whoever stays away for 90 days is disabled at the next try", async () => {
-    const office = await openOffice();
-    const bob = await hire(office, "bob", "viewer");
-    office.clock.advance(90 * day - 30 * second - 1);
-    await signIn(office, bob);
-    office.clock.advance(90 * day);
-    await assert.rejects(signIn(office, bob), refusedWith("sign_in_refused"));
-    assert.equal((await office.users.list()).find(({ name }) => name === "bob")?.state, "disabled");
-    assert.deepEqual((await actsOf(office)).slice(-2), [
+    const fixture = await openUserFixture();
+    const bob = await addUser(fixture, "bob", "viewer");
+    fixture.clock.advance(90 * day - 30 * second - 1);
+    await signIn(fixture, bob);
+    fixture.clock.advance(90 * day);
+    await assert.rejects(signIn(fixture, bob), refusedWith("sign_in_refused"));
+    assert.equal((await fixture.users.list()).find(({ name }) => name === "bob")?.state, "disabled");
+    assert.deepEqual((await eventsOf(fixture)).slice(-2), [
       "anonymous sign_in refused inactive",
       "server disable done inactive",
     ]);
@@ -382,13 +382,13 @@ describe("signing in", () => {
       matches: async (given, hash) => hash === `old ${given}` || hash === `new ${given}`,
       isOld: (hash) => hash.startsWith("old "),
     };
-    const office = newOffice({
+    const fixture = newUserFixture({
       passwords: { ...passwords, hash: async (given) => `old ${given}` },
     });
-    const admin = await office.join((await office.users.inviteFirstAdmin(false))?.reveal() ?? "");
-    office.clock.advance(30 * second);
-    const renewing = createUsers({ ...office.options, passwords });
-    const kept = async () => (await office.options.store.userByName("admin"))?.passwords;
+    const admin = await fixture.join((await fixture.users.inviteFirstAdmin(false))?.reveal() ?? "");
+    fixture.clock.advance(30 * second);
+    const renewing = createUsers({ ...fixture.options, passwords });
+    const kept = async () => (await fixture.options.store.userByName("admin"))?.passwords;
     await assert.rejects(
       renewing.signIn({ name: "admin", password: "not the password", code: "000000", origin }),
     );
@@ -396,7 +396,7 @@ describe("signing in", () => {
     await renewing.signIn({
       name: "admin",
       password,
-      code: codeAt(admin.secret, office.clock.now()),
+      code: codeAt(admin.secret, fixture.clock.now()),
       origin,
     });
     assert.deepEqual(await kept(), [`new ${password}`]);
@@ -405,13 +405,13 @@ describe("signing in", () => {
 
 describe("tries that are wrong", () => {
   const wrong = (
-    office: Office,
-    who: Joined,
+    fixture: UserFixture,
+    who: EnrolledUser,
     from: string,
     deviceCookies: readonly string[] = [],
   ) =>
     assert.rejects(
-      office.users.signIn({
+      fixture.users.signIn({
         name: who.name,
         password: "not the password",
         code: "000000",
@@ -421,20 +421,20 @@ describe("tries that are wrong", () => {
       refusedWith("sign_in_refused"),
     );
   const network = (number: number) => `198.51.100.${number}`;
-  const right = (office: Office, { name, secret }: Joined, deviceCookie: string, from = origin) =>
-    office.users.signIn({
+  const right = (fixture: UserFixture, { name, secret }: EnrolledUser, deviceCookie: string, from = origin) =>
+    fixture.users.signIn({
       name,
       password,
-      code: codeAt(secret, office.clock.now()),
+      code: codeAt(secret, fixture.clock.now()),
       origin: from,
       deviceCookies: [deviceCookie],
     });
 
   test("of strangers lock nobody out of a browser that they have signed in with, and signing in there opens nothing for strangers", async () => {
-    const office = await openOffice();
-    const { admin, clock, users } = office;
+    const fixture = await openUserFixture();
+    const { admin, clock, users } = fixture;
     for (let attempts = 0; attempts < 10; attempts += 1)
-      await wrong(office, admin, network(attempts));
+      await wrong(fixture, admin, network(attempts));
     const lockedUntil = clock.now() + 30 * minute;
     assert.equal((await users.list())[0]?.lockedUntil, lockedUntil);
     const code = codeAt(admin.secret, clock.now());
@@ -443,7 +443,7 @@ describe("tries that are wrong", () => {
       refusedWith("sign_in_refused"),
       "control: locked",
     );
-    const again = await right(office, admin, admin.deviceCookie, "203.0.113.9");
+    const again = await right(fixture, admin, admin.deviceCookie, "203.0.113.9");
     assert.equal((await users.list())[0]?.lockedUntil, lockedUntil);
     clock.advance(30 * second);
     const next = codeAt(admin.secret, clock.now());
@@ -453,14 +453,14 @@ describe("tries that are wrong", () => {
       "still locked",
     );
     // On another node, which has only the device cookie and the store.
-    await createUsers(office.options).signIn({
+    await createUsers(fixture.options).signIn({
       name: "admin",
       password,
       code: next,
       origin,
       deviceCookies: [again.deviceCookie.reveal()],
     });
-    assert.deepEqual((await actsOf(office)).slice(-4), [
+    assert.deepEqual((await eventsOf(fixture)).slice(-4), [
       "anonymous sign_in refused locked",
       "user sign_in done",
       "anonymous sign_in refused locked",
@@ -469,35 +469,35 @@ describe("tries that are wrong", () => {
   });
 
   test("of a known browser are counted for it alone: ten, then it is a stranger's for half an hour", async () => {
-    const office = await openOffice();
-    const bob = await hire(office, "bob", "viewer");
+    const fixture = await openUserFixture();
+    const bob = await addUser(fixture, "bob", "viewer");
     for (let attempts = 0; attempts < 10; attempts += 1)
-      await wrong(office, bob, network(attempts), [bob.deviceCookie]);
+      await wrong(fixture, bob, network(attempts), [bob.deviceCookie]);
     assert.equal(
-      (await actsOf(office)).at(-1),
+      (await eventsOf(fixture)).at(-1),
       "anonymous sign_in refused wrong_password, known browser",
     );
-    assert.equal((await office.options.store.userByName("bob"))?.failures, 0);
-    await right(office, bob, "");
+    assert.equal((await fixture.options.store.userByName("bob"))?.failures, 0);
+    await right(fixture, bob, "");
     for (let attempts = 0; attempts < 10; attempts += 1)
-      await wrong(office, bob, network(attempts), [bob.deviceCookie]);
-    assert.equal((await actsOf(office)).at(-1), "server lock done", "as a stranger");
-    office.clock.advance(30 * second);
-    await assert.rejects(right(office, bob, bob.deviceCookie), refusedWith("sign_in_refused"));
-    office.clock.advance(30 * minute - 30 * second);
+      await wrong(fixture, bob, network(attempts), [bob.deviceCookie]);
+    assert.equal((await eventsOf(fixture)).at(-1), "server lock done", "as a stranger");
+    fixture.clock.advance(30 * second);
+    await assert.rejects(right(fixture, bob, bob.deviceCookie), refusedWith("sign_in_refused"));
+    fixture.clock.advance(30 * minute - 30 * second);
     for (let attempts = 0; attempts < 9; attempts += 1)
-      await wrong(office, bob, network(attempts), [bob.deviceCookie]);
-    await right(office, bob, bob.deviceCookie);
-    office.clock.advance(30 * second);
+      await wrong(fixture, bob, network(attempts), [bob.deviceCookie]);
+    await right(fixture, bob, bob.deviceCookie);
+    fixture.clock.advance(30 * second);
     for (let attempts = 0; attempts < 9; attempts += 1)
-      await wrong(office, bob, network(attempts), [bob.deviceCookie]);
-    await right(office, bob, bob.deviceCookie);
+      await wrong(fixture, bob, network(attempts), [bob.deviceCookie]);
+    await right(fixture, bob, bob.deviceCookie);
   });
 
   test("come from a known browser only with a mark of that person's, as it was given, and for 90 days", async () => {
-    const office = await openOffice();
-    const { admin, clock } = office;
-    const bob = await hire(office, "bob", "viewer");
+    const fixture = await openUserFixture();
+    const { admin, clock } = fixture;
+    const bob = await addUser(fixture, "bob", "viewer");
     const [user = "", browser = "", issued = "", mac = ""] = admin.deviceCookie.split(".");
     const others = [
       "",
@@ -511,60 +511,60 @@ describe("tries that are wrong", () => {
       admin.deviceCookie.toUpperCase(),
     ];
     for (const [number, deviceCookie] of others.entries()) {
-      await wrong(office, admin, network(number), [deviceCookie]);
+      await wrong(fixture, admin, network(number), [deviceCookie]);
       assert.equal(
-        (await actsOf(office)).at(-1),
+        (await eventsOf(fixture)).at(-1),
         "anonymous sign_in refused wrong_password",
         deviceCookie,
       );
     }
-    await wrong(office, admin, origin, ["none", bob.deviceCookie, admin.deviceCookie]);
+    await wrong(fixture, admin, origin, ["none", bob.deviceCookie, admin.deviceCookie]);
     assert.equal(
-      (await actsOf(office)).at(-1),
+      (await eventsOf(fixture)).at(-1),
       "anonymous sign_in refused wrong_password, known browser",
       "control",
     );
     clock.advance(60 * day);
-    const { deviceCookie: renewed } = await right(office, admin, admin.deviceCookie);
+    const { deviceCookie: renewed } = await right(fixture, admin, admin.deviceCookie);
     assert.equal(renewed.reveal().split(".")[1], browser, "the browser stays the one it was");
     clock.advance(30 * day);
-    await wrong(office, admin, origin, [admin.deviceCookie]);
+    await wrong(fixture, admin, origin, [admin.deviceCookie]);
     assert.equal(
-      (await actsOf(office)).at(-1),
+      (await eventsOf(fixture)).at(-1),
       "anonymous sign_in refused wrong_password",
       "90 days are over",
     );
-    await wrong(office, admin, origin, [renewed.reveal()]);
+    await wrong(fixture, admin, origin, [renewed.reveal()]);
     assert.equal(
-      (await actsOf(office)).at(-1),
+      (await eventsOf(fixture)).at(-1),
       "anonymous sign_in refused wrong_password, known browser",
     );
   });
 
   test("make no known browser of one whose person was invited again or disabled", async () => {
-    const office = await openOffice();
-    const bob = await hire(office, "bob", "viewer");
-    const { invitation } = await office.users.inviteAgain(
-      office.admin.signedIn,
+    const fixture = await openUserFixture();
+    const bob = await addUser(fixture, "bob", "viewer");
+    const { invitation } = await fixture.users.inviteAgain(
+      fixture.admin.signedIn,
       bob.signedIn.user.id,
       origin,
     );
-    await wrong(office, bob, network(1), [bob.deviceCookie]);
-    assert.equal((await actsOf(office)).at(-1), "anonymous sign_in refused invited");
-    const rejoined = await office.join(invitation.reveal(), "another horse battery staple");
-    await wrong(office, bob, network(1), [bob.deviceCookie]);
-    assert.equal((await actsOf(office)).at(-1), "anonymous sign_in refused wrong_password");
-    await office.users.disable(office.admin.signedIn, bob.signedIn.user.id, origin);
-    await wrong(office, bob, network(1), [rejoined.deviceCookie]);
-    assert.equal((await actsOf(office)).at(-1), "anonymous sign_in refused disabled");
+    await wrong(fixture, bob, network(1), [bob.deviceCookie]);
+    assert.equal((await eventsOf(fixture)).at(-1), "anonymous sign_in refused invited");
+    const rejoined = await fixture.join(invitation.reveal(), "another horse battery staple");
+    await wrong(fixture, bob, network(1), [bob.deviceCookie]);
+    assert.equal((await eventsOf(fixture)).at(-1), "anonymous sign_in refused wrong_password");
+    await fixture.users.disable(fixture.admin.signedIn, bob.signedIn.user.id, origin);
+    await wrong(fixture, bob, network(1), [rejoined.deviceCookie]);
+    assert.equal((await eventsOf(fixture)).at(-1), "anonymous sign_in refused disabled");
   });
 
   test("from one network are held back without a look, whatever name they are for, and written down once in ten minutes", async () => {
     let hashed = 0;
-    const office = await openOffice();
-    const { store, passwords } = office.options;
+    const fixture = await openUserFixture();
+    const { store, passwords } = fixture.options;
     const counting = createUsers({
-      ...office.options,
+      ...fixture.options,
       store,
       passwords: {
         ...passwords,
@@ -580,14 +580,14 @@ describe("tries that are wrong", () => {
         ((await from(`nobody-${attempts}`, network(1))) as UserError).code,
         "sign_in_refused",
       );
-    const before = (await actsOf(office)).length;
+    const before = (await eventsOf(fixture)).length;
     for (const name of ["admin", "nobody", "x".repeat(10_000)]) {
       const error = (await from(name, network(1))) as UserError;
       assert.deepEqual([error.code, error.waitMs], ["rate_limited", 30 * second]);
     }
     for (let attempts = 0; attempts < 500; attempts += 1) await from("nobody", network(1));
     assert.equal(hashed, 20);
-    assert.deepEqual((await actsOf(office)).slice(before), [
+    assert.deepEqual((await eventsOf(fixture)).slice(before), [
       "anonymous sign_in refused rate_limited",
     ]);
     assert.equal(
@@ -595,23 +595,23 @@ describe("tries that are wrong", () => {
       "sign_in_refused",
       "others are not held back",
     );
-    office.clock.advance(10 * minute);
+    fixture.clock.advance(10 * minute);
     for (let attempts = 0; attempts < 25; attempts += 1) await from("nobody", network(1));
     assert.equal(
-      (await actsOf(office)).at(-1),
+      (await eventsOf(fixture)).at(-1),
       "anonymous sign_in refused rate_limited, 502 more since the entry before",
     );
   });
 
   test("that are held back while that cannot be written down are held back all the same, and counted with the next that is", async () => {
-    const office = await openOffice();
+    const fixture = await openUserFixture();
     let failure: Error | undefined;
     const store = {
-      ...storeOf(office),
+      ...storeOf(fixture),
       commit: (change: UserChange) =>
-        failure === undefined ? office.options.store.commit(change) : Promise.reject(failure),
+        failure === undefined ? fixture.options.store.commit(change) : Promise.reject(failure),
     };
-    const users = createUsers({ ...office.options, store });
+    const users = createUsers({ ...fixture.options, store });
     const from = (): Promise<unknown> =>
       users
         .signIn({
@@ -628,13 +628,13 @@ describe("tries that are wrong", () => {
     failure = undefined;
     await from();
     assert.equal(
-      (await actsOf(office)).at(-1),
+      (await eventsOf(fixture)).at(-1),
       "anonymous sign_in refused rate_limited, 3 more since the entry before",
     );
-    office.clock.advance(10 * minute);
+    fixture.clock.advance(10 * minute);
     for (let attempts = 0; attempts < 25; attempts += 1) await from();
     failure = new TypeError("a fault");
-    office.clock.advance(10 * minute);
+    fixture.clock.advance(10 * minute);
     let last: unknown;
     for (let attempts = 0; attempts < 25 && !(last instanceof TypeError); attempts += 1)
       last = await from();
@@ -642,9 +642,9 @@ describe("tries that are wrong", () => {
   });
 
   test("from ever new addresses write no more than so much, and do not reach whoever is known", async () => {
-    const office = await openOffice();
-    const { users, admin, clock } = office;
-    const before = (await actsOf(office)).length;
+    const fixture = await openUserFixture();
+    const { users, admin, clock } = fixture;
+    const before = (await eventsOf(fixture)).length;
     for (let attempts = 0; attempts < 3_000; attempts += 1) {
       await users
         .signIn({
@@ -656,25 +656,25 @@ describe("tries that are wrong", () => {
         .catch(() => undefined);
       if (attempts % 10 === 0) clock.advance(1 * second);
     }
-    const written = (await actsOf(office)).length - before;
+    const written = (await eventsOf(fixture)).length - before;
     assert.ok(
       written >= 200 && written <= 100 + 150 + 2,
       `${written} for 3,000 tries within 300 seconds`,
     );
     await assert.rejects(
-      right(office, admin, ""),
+      right(fixture, admin, ""),
       refusedWith("rate_limited"),
       "control: a stranger waits",
     );
-    await right(office, admin, admin.deviceCookie);
+    await right(fixture, admin, admin.deviceCookie);
   });
 
   test("that nobody could look at count for nobody", async () => {
-    const office = await openOffice();
+    const fixture = await openUserFixture();
     let isBusy = true;
-    const { passwords } = office.options;
+    const { passwords } = fixture.options;
     const users = createUsers({
-      ...office.options,
+      ...fixture.options,
       passwords: {
         ...passwords,
         matches: async (...given) => {
@@ -687,13 +687,13 @@ describe("tries that are wrong", () => {
       users.signIn({
         name: "admin",
         password,
-        code: codeAt(office.admin.secret, office.clock.now()),
+        code: codeAt(fixture.admin.secret, fixture.clock.now()),
         origin,
         deviceCookies,
       });
     for (let attempts = 0; attempts < 200; attempts += 1)
       await assert.rejects(
-        attempt(attempts % 2 === 0 ? [] : [office.admin.deviceCookie]),
+        attempt(attempts % 2 === 0 ? [] : [fixture.admin.deviceCookie]),
         refusedWith("busy"),
       );
     isBusy = false;
@@ -703,7 +703,7 @@ describe("tries that are wrong", () => {
 
 describe("sessions", () => {
   test("end after 15 minutes without a request, and after 12 hours whatever is asked", async () => {
-    const { users, admin, clock } = await openOffice();
+    const { users, admin, clock } = await openUserFixture();
     const { session } = admin;
     clock.advance(15 * minute - 30 * second - 1);
     assert.equal((await users.resume(session)).idleUntil, clock.now() + 15 * minute);
@@ -722,13 +722,13 @@ describe("sessions", () => {
   });
 
   test("idle ones are over", async () => {
-    const { users, admin, clock } = await openOffice();
+    const { users, admin, clock } = await openUserFixture();
     clock.advance(14 * minute + 30 * second);
     await assert.rejects(users.resume(admin.session), refusedWith("not_signed_in"));
   });
 
   test("a last use is written once a minute", async () => {
-    const { users, admin, clock, options } = await openOffice();
+    const { users, admin, clock, options } = await openUserFixture();
     const digest = sha256Hex(admin.session);
     const written = new Set<Instant | undefined>();
     for (let calls = 0; calls < 120; calls += 1) {
@@ -741,10 +741,10 @@ describe("sessions", () => {
   });
 
   test("go on until they are idle when a last use cannot be written down", async () => {
-    const office = await openOffice();
-    const { admin, clock, options } = office;
+    const fixture = await openUserFixture();
+    const { admin, clock, options } = fixture;
     let failure: Error = new StoreError("unavailable");
-    const store = { ...storeOf(office), useSession: () => Promise.reject(failure) };
+    const store = { ...storeOf(fixture), useSession: () => Promise.reject(failure) };
     const users = createUsers({ ...options, store });
     const idleUntil = (await users.resume(admin.session)).idleUntil;
     clock.advance(10 * minute);
@@ -756,18 +756,18 @@ describe("sessions", () => {
   });
 
   test("signing out ends one, and is no error twice", async () => {
-    const office = await openOffice();
-    const { session } = await signIn(office, office.admin);
-    await office.users.signOut(session.reveal(), origin);
-    await office.users.signOut(session.reveal(), origin);
-    await office.users.signOut("x", origin);
-    await assert.rejects(office.users.resume(session.reveal()), refusedWith("not_signed_in"));
-    await office.users.resume(office.admin.session);
-    assert.equal((await actsOf(office)).filter((line) => line.includes("sign_out")).length, 1);
+    const fixture = await openUserFixture();
+    const { session } = await signIn(fixture, fixture.admin);
+    await fixture.users.signOut(session.reveal(), origin);
+    await fixture.users.signOut(session.reveal(), origin);
+    await fixture.users.signOut("x", origin);
+    await assert.rejects(fixture.users.resume(session.reveal()), refusedWith("not_signed_in"));
+    await fixture.users.resume(fixture.admin.session);
+    assert.equal((await eventsOf(fixture)).filter((line) => line.includes("sign_out")).length, 1);
   });
 
   test("another's secret, an altered one and no secret at all are none", async () => {
-    const { users, admin } = await openOffice();
+    const { users, admin } = await openUserFixture();
     const altered = `${admin.session.slice(0, -1)}${admin.session.endsWith("A") ? "E" : "A"}`;
     for (const odd of [
       "",
@@ -781,15 +781,15 @@ describe("sessions", () => {
   });
 
   test("a role that changes, and a person who is disabled, are so at the next request on every node", async () => {
-    const office = await openOffice();
-    const other = createUsers(office.options);
-    const bob = await hire(office, "bob", "viewer");
+    const fixture = await openUserFixture();
+    const other = createUsers(fixture.options);
+    const bob = await addUser(fixture, "bob", "viewer");
     assert.equal((await other.resume(bob.session)).user.role, "viewer");
-    await office.users.setRole(office.admin.signedIn, bob.signedIn.user.id, "operator", origin);
+    await fixture.users.setRole(fixture.admin.signedIn, bob.signedIn.user.id, "operator", origin);
     assert.equal((await other.resume(bob.session)).user.role, "operator");
-    await office.users.disable(office.admin.signedIn, bob.signedIn.user.id, origin);
+    await fixture.users.disable(fixture.admin.signedIn, bob.signedIn.user.id, origin);
     await assert.rejects(other.resume(bob.session), refusedWith("not_signed_in"));
-    assert.deepEqual((await actsOf(office)).slice(-2), [
+    assert.deepEqual((await eventsOf(fixture)).slice(-2), [
       "user set_role done viewer to operator",
       "user disable done",
     ]);
@@ -798,9 +798,9 @@ describe("sessions", () => {
 
 describe("passwords", () => {
   test("of one's own are changed with the one before and a code; other sessions end", async () => {
-    const office = await openOffice();
-    const { users, admin, clock } = office;
-    const { session } = await signIn(office, admin);
+    const fixture = await openUserFixture();
+    const { users, admin, clock } = fixture;
+    const { session } = await signIn(fixture, admin);
     clock.advance(30 * second);
     const change = (over: object) =>
       users.changePassword({
@@ -824,13 +824,13 @@ describe("passwords", () => {
     await users.resume(session.reveal());
     await assert.rejects(users.resume(admin.session), refusedWith("not_signed_in"));
     clock.advance(30 * second);
-    await assert.rejects(signIn(office, admin), refusedWith("sign_in_refused"));
-    await signIn(office, admin, { password: "a wholly new password" });
+    await assert.rejects(signIn(fixture, admin), refusedWith("sign_in_refused"));
+    await signIn(fixture, admin, { password: "a wholly new password" });
   });
 
   test("none of the last four comes back, the one before them does", async () => {
-    const office = await openOffice();
-    const { users, admin, clock } = office;
+    const fixture = await openUserFixture();
+    const { users, admin, clock } = fixture;
     const passwords = [
       password,
       ...Array.from({ length: 4 }, (_, number) => `password number ${number}`),
@@ -856,8 +856,8 @@ describe("passwords", () => {
   });
 
   test("are guessed no faster through a session: wrong ones count, and lock", async () => {
-    const office = await openOffice();
-    const { users, admin, clock } = office;
+    const fixture = await openUserFixture();
+    const { users, admin, clock } = fixture;
     const change = (given: string) =>
       users.changePassword({
         session: admin.session,
@@ -873,10 +873,10 @@ describe("passwords", () => {
   });
 
   test("are guessed through a session without writing, or hashing, without end", async () => {
-    const office = await openOffice();
-    const bob = await hire(office, "bob", "viewer");
+    const fixture = await openUserFixture();
+    const bob = await addUser(fixture, "bob", "viewer");
     const change = (newPassword: string) =>
-      office.users.changePassword({
+      fixture.users.changePassword({
         session: bob.session,
         password: "not the password",
         code: "000000",
@@ -886,20 +886,20 @@ describe("passwords", () => {
     // A change that fails only because of the new password is not a failed attempt.
     for (let attempts = 0; attempts < 50; attempts += 1)
       await assert.rejects(change("short"), refusedWith("password_refused"));
-    const before = (await actsOf(office)).length;
+    const before = (await eventsOf(fixture)).length;
     for (let attempts = 0; attempts < 30; attempts += 1)
       await assert.rejects(change("a wholly new password"), refusedWith("sign_in_refused"));
     for (let attempts = 0; attempts < 100; attempts += 1)
       await assert.rejects(change("a wholly new password"), refusedWith("rate_limited"));
     // Thirty attempts, the lock of the name, and the rate-limited attempts.
-    assert.equal((await actsOf(office)).length - before, 32);
+    assert.equal((await eventsOf(fixture)).length - before, 32);
   });
 });
 
 describe("who may be where", () => {
   test("the last active admin stays one: not disabled, not less, not invited again", async () => {
-    const office = await openOffice();
-    const { users, admin } = office;
+    const fixture = await openUserFixture();
+    const { users, admin } = fixture;
     const own = admin.signedIn.user.id;
     await assert.rejects(users.disable(admin.signedIn, own, origin), refusedWith("last_admin"));
     await assert.rejects(
@@ -907,7 +907,7 @@ describe("who may be where", () => {
       refusedWith("last_admin"),
     );
     await assert.rejects(users.inviteAgain(admin.signedIn, own, origin), refusedWith("last_admin"));
-    const bob = await hire(office, "bob", "admin");
+    const bob = await addUser(fixture, "bob", "admin");
     await users.disable(admin.signedIn, own, origin);
     await assert.rejects(users.resume(admin.session), refusedWith("not_signed_in"), "of oneself");
     await assert.rejects(
@@ -917,49 +917,49 @@ describe("who may be where", () => {
   });
 
   test("two admins who disable each other at once: one is left", async () => {
-    const office = await openOffice();
-    const bob = await hire(office, "bob", "admin");
-    const other = createUsers(office.options);
+    const fixture = await openUserFixture();
+    const bob = await addUser(fixture, "bob", "admin");
+    const other = createUsers(fixture.options);
     const results = await Promise.allSettled([
-      office.users.disable(office.admin.signedIn, bob.signedIn.user.id, origin),
-      other.disable(bob.signedIn, office.admin.signedIn.user.id, origin),
+      fixture.users.disable(fixture.admin.signedIn, bob.signedIn.user.id, origin),
+      other.disable(bob.signedIn, fixture.admin.signedIn.user.id, origin),
     ]);
     assert.equal(results.filter(({ status }) => status === "fulfilled").length, 1);
-    assert.equal((await office.users.list()).filter(({ state }) => state === "active").length, 1);
+    assert.equal((await fixture.users.list()).filter(({ state }) => state === "active").length, 1);
   });
 
   test("whoever was an admin when the request came, and is none now, changes nobody", async () => {
-    const office = await openOffice();
-    const bob = await hire(office, "bob", "admin");
-    await office.users.setRole(office.admin.signedIn, bob.signedIn.user.id, "operator", origin);
+    const fixture = await openUserFixture();
+    const bob = await addUser(fixture, "bob", "admin");
+    await fixture.users.setRole(fixture.admin.signedIn, bob.signedIn.user.id, "operator", origin);
     await assert.rejects(
-      office.users.disable(bob.signedIn, office.admin.signedIn.user.id, origin),
+      fixture.users.disable(bob.signedIn, fixture.admin.signedIn.user.id, origin),
       refusedWith("not_signed_in"),
     );
     await assert.rejects(
-      office.users.invite(bob.signedIn, { name: "eve", role: "admin", origin }),
+      fixture.users.invite(bob.signedIn, { name: "eve", role: "admin", origin }),
       refusedWith("not_signed_in"),
     );
   });
 
   test("a disabled person comes back through a new link", async () => {
-    const office = await openOffice();
-    const bob = await hire(office, "bob", "operator");
-    await office.users.disable(office.admin.signedIn, bob.signedIn.user.id, origin);
-    const { user, invitation } = await office.users.inviteAgain(
-      office.admin.signedIn,
+    const fixture = await openUserFixture();
+    const bob = await addUser(fixture, "bob", "operator");
+    await fixture.users.disable(fixture.admin.signedIn, bob.signedIn.user.id, origin);
+    const { user, invitation } = await fixture.users.inviteAgain(
+      fixture.admin.signedIn,
       bob.signedIn.user.id,
       origin,
     );
     assert.equal(user.state, "invited");
-    const back = await office.join(invitation.reveal(), "another horse battery staple");
+    const back = await fixture.join(invitation.reveal(), "another horse battery staple");
     assert.equal(back.signedIn.user.role, "operator");
     assert.notDeepEqual(back.secret, bob.secret);
-    await assert.rejects(signIn(office, bob), refusedWith("sign_in_refused"));
+    await assert.rejects(signIn(fixture, bob), refusedWith("sign_in_refused"));
   });
 
   test("nobody is somebody else", async () => {
-    const { users, admin } = await openOffice();
+    const { users, admin } = await openUserFixture();
     for (const id of ["0000000000000000", "", "x".repeat(10_000)]) {
       await assert.rejects(
         users.disable(admin.signedIn, id as UserId, origin),
@@ -972,18 +972,18 @@ describe("who may be where", () => {
 describe("the audit log", () => {
   test("what cannot be written down does not happen", async () => {
     let fault: "unavailable" | "commit_unknown" | undefined;
-    const office = await openOffice({ store: createMemoryUsers({ commitFault: () => fault }) });
-    const bob = await hire(office, "bob", "viewer");
+    const fixture = await openUserFixture({ store: createMemoryUsers({ commitFault: () => fault }) });
+    const bob = await addUser(fixture, "bob", "viewer");
     const whole = async () => [
-      await office.options.store.users(),
-      await office.options.store.auditHead(),
+      await fixture.options.store.users(),
+      await fixture.options.store.auditHead(),
     ];
     const before = await whole();
     fault = "unavailable";
-    const { users, admin } = office;
+    const { users, admin } = fixture;
     const unwritten = { name: "ServiceError", code: "store_unavailable" };
-    await assert.rejects(signIn(office, admin), unwritten);
-    await assert.rejects(signIn(office, admin, { code: "000000" }), unwritten);
+    await assert.rejects(signIn(fixture, admin), unwritten);
+    await assert.rejects(signIn(fixture, admin, { code: "000000" }), unwritten);
     await assert.rejects(
       users.invite(admin.signedIn, { name: "eve", role: "viewer", origin }),
       unwritten,
@@ -1009,7 +1009,7 @@ describe("the audit log", () => {
     assert.deepEqual(await whole(), before);
     await users.resume(admin.session);
     fault = "commit_unknown";
-    await assert.rejects(signIn(office, admin), { name: "ServiceError", code: "internal_failure" });
+    await assert.rejects(signIn(fixture, admin), { name: "ServiceError", code: "internal_failure" });
   });
 
   test("no change of a user comes without an act", async () => {
@@ -1020,15 +1020,15 @@ describe("the audit log", () => {
         return undefined;
       },
     });
-    const office = await openOffice({ store });
-    const bob = await hire(office, "bob", "viewer");
-    await office.users.disable(office.admin.signedIn, bob.signedIn.user.id, origin);
+    const fixture = await openUserFixture({ store });
+    const bob = await addUser(fixture, "bob", "viewer");
+    await fixture.users.disable(fixture.admin.signedIn, bob.signedIn.user.id, origin);
     assert.ok(changes.length >= 5, "control");
     for (const { events } of changes) assert.ok(events.length > 0);
   });
 
   test("an act is kept as it was, but for what looks like a card number", async () => {
-    const { users } = await openOffice();
+    const { users } = await openUserFixture();
     const event = {
       actor: { kind: "server" },
       origin,
@@ -1049,7 +1049,7 @@ describe("the audit log", () => {
   });
 
   test("pages are as long as asked, and never endless", async () => {
-    const { users } = await openOffice();
+    const { users } = await openUserFixture();
     assert.equal((await users.audit(undefined, 1)).length, 1);
     assert.equal((await users.audit(undefined, -1)).length, 0);
     assert.equal((await users.audit(undefined, Number.NaN)).length, 0);

@@ -21,7 +21,7 @@ import {
   createMemoryKeyProvider,
   createMemoryWrappedKeyStore,
 } from "../../src/vault/memory-key-provider.ts";
-import { hire, openOffice, origin, refusedWith, signIn } from "../console-users.ts";
+import { addUser, openUserFixture, origin, refusedWith, signIn } from "../console-users.ts";
 import { openStoreOn, query, TestDatabases, testUrl } from "../postgres/databases.ts";
 
 const random = new SystemRandom();
@@ -36,11 +36,11 @@ async function fill(context: TestContext) {
   const file = join(folder, "cofre.db");
   const store = await openEmbeddedStore({ file });
   try {
-    const office = await openOffice({ store: store.users });
-    const bob = await hire(office, "bob", "operator");
+    const fixture = await openUserFixture({ store: store.users });
+    const bob = await addUser(fixture, "bob", "operator");
     for (let tries = 0; tries < 10; tries += 1)
-      await assert.rejects(signIn(office, bob, { code: "000000" }), refusedWith("sign_in_refused"));
-    await office.users.invite(office.admin.signedIn, { name: "eve", role: "viewer", origin });
+      await assert.rejects(signIn(fixture, bob, { code: "000000" }), refusedWith("sign_in_refused"));
+    await fixture.users.invite(fixture.admin.signedIn, { name: "eve", role: "viewer", origin });
     const action = {
       actor: { kind: "server" },
       origin,
@@ -50,8 +50,8 @@ async function fill(context: TestContext) {
       completes: undefined,
       detail: undefined,
     } as const;
-    await Promise.all(Array.from({ length: 200 }, () => office.users.record(action)));
-    return { file, office, bob };
+    await Promise.all(Array.from({ length: 200 }, () => fixture.users.record(action)));
+    return { file, fixture, bob };
   } finally {
     await store.close();
   }
@@ -96,7 +96,7 @@ if (testUrl === undefined) {
 
 function describeMove(databases: TestDatabases): void {
   test("with their secrets, locks and invitations, and the whole log, which goes on; nobody is signed in there", async (context) => {
-    const { file, office, bob } = await fill(context);
+    const { file, fixture, bob } = await fill(context);
     const url = await databases.copy();
     const audit = openAuditFile(file);
     const noted = await audit.log.auditHead();
@@ -115,7 +115,7 @@ function describeMove(databases: TestDatabases): void {
 
     const store = await openStoreOn(url);
     context.after(() => store.close());
-    const there = { ...office, users: createUsers({ ...office.options, store: store.users }) };
+    const there = { ...fixture, users: createUsers({ ...fixture.options, store: store.users }) };
     assert.deepEqual(await there.users.verifyAudit(), {
       entries: moved.counts.audit_entry,
       firstBad: undefined,
@@ -125,10 +125,10 @@ function describeMove(databases: TestDatabases): void {
       (await there.users.list()).map(({ name, role, state }) => `${name} ${role} ${state}`),
       ["admin admin active", "bob operator active", "eve viewer invited"],
     );
-    await assert.rejects(there.users.resume(office.admin.session), refusedWith("not_signed_in"));
-    office.clock.advance(30 * second);
+    await assert.rejects(there.users.resume(fixture.admin.session), refusedWith("not_signed_in"));
+    fixture.clock.advance(30 * second);
     await assert.rejects(signIn(there, bob), refusedWith("sign_in_refused"), "locked there too");
-    await signIn(there, office.admin);
+    await signIn(there, fixture.admin);
     const { entries, fault, matchingHead } = await verifyAuditLog(store.users, [noted]);
     assert.deepEqual(
       { entries, fault, matchingHead },

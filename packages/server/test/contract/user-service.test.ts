@@ -13,8 +13,8 @@ import { openEmbeddedStore } from "../../src/stores/embedded/embedded-store.ts";
 import type { RunningStore } from "../../src/stores/store.ts";
 import {
   codeAt,
-  hire,
-  openOffice,
+  addUser,
+  openUserFixture,
   origin,
   password,
   secretBytes,
@@ -47,12 +47,12 @@ function describeRaces(
     };
 
     each("one code on two nodes at once lets one in", async ([one, two]) => {
-      const office = await openOffice({ store: one.users });
-      const other = createUsers({ ...office.options, store: two.users });
+      const fixture = await openUserFixture({ store: one.users });
+      const other = createUsers({ ...fixture.options, store: two.users });
       for (let round = 0; round < 10; round += 1) {
-        office.clock.advance(30 * second);
-        const code = codeAt(office.admin.secret, office.clock.now());
-        const tries = [office.users, other, office.users, other].map((node) =>
+        fixture.clock.advance(30 * second);
+        const code = codeAt(fixture.admin.secret, fixture.clock.now());
+        const tries = [fixture.users, other, fixture.users, other].map((node) =>
           node.signIn({ name: "admin", password, code, origin }),
         );
         const results = await Promise.allSettled(tries);
@@ -61,24 +61,24 @@ function describeRaces(
           1,
           `round ${round}`,
         );
-        office.clock.advance(30 * second);
-        await signIn(office, office.admin);
+        fixture.clock.advance(30 * second);
+        await signIn(fixture, fixture.admin);
       }
-      assert.equal((await office.users.verifyAudit()).firstBad, undefined);
+      assert.equal((await fixture.users.verifyAudit()).firstBad, undefined);
     });
 
     each("one invitation on two nodes at once signs one up", async ([one, two]) => {
-      const office = await openOffice({ store: one.users });
-      const other = createUsers({ ...office.options, store: two.users });
-      const { invitation } = await office.users.invite(office.admin.signedIn, {
+      const fixture = await openUserFixture({ store: one.users });
+      const other = createUsers({ ...fixture.options, store: two.users });
+      const { invitation } = await fixture.users.invite(fixture.admin.signedIn, {
         name: "bob",
         role: "viewer",
         origin,
       });
       const link = invitation.reveal();
-      const code = codeAt(secretBytes((await other.enrolment(link)).secret), office.clock.now());
+      const code = codeAt(secretBytes((await other.enrolment(link)).secret), fixture.clock.now());
       const results = await Promise.allSettled(
-        [office.users, other].map((node) =>
+        [fixture.users, other].map((node) =>
           node.enrol({ invitation: link, password, code, origin }),
         ),
       );
@@ -86,12 +86,12 @@ function describeRaces(
     });
 
     each("one name on two nodes at once is invited once", async ([one, two]) => {
-      const office = await openOffice({ store: one.users });
-      const other = createUsers({ ...office.options, store: two.users });
+      const fixture = await openUserFixture({ store: one.users });
+      const other = createUsers({ ...fixture.options, store: two.users });
       const given = { role: "viewer", origin } as const;
       const results = await Promise.allSettled([
-        office.users.invite(office.admin.signedIn, { name: "Bob", ...given }),
-        other.invite(office.admin.signedIn, { name: "bOB", ...given }),
+        fixture.users.invite(fixture.admin.signedIn, { name: "Bob", ...given }),
+        other.invite(fixture.admin.signedIn, { name: "bOB", ...given }),
       ]);
       assert.deepEqual(results.map(({ status }) => status).toSorted(), ["fulfilled", "rejected"]);
       assert.ok(
@@ -106,16 +106,16 @@ function describeRaces(
     each(
       "two admins who disable each other, or make each other less, leave one",
       async ([one, two]) => {
-        const office = await openOffice({ store: one.users });
-        const bob = await hire(office, "bob", "admin");
-        const other = createUsers({ ...office.options, store: two.users });
+        const fixture = await openUserFixture({ store: one.users });
+        const bob = await addUser(fixture, "bob", "admin");
+        const other = createUsers({ ...fixture.options, store: two.users });
         const results = await Promise.allSettled([
-          office.users.disable(office.admin.signedIn, bob.signedIn.user.id, origin),
-          other.setRole(bob.signedIn, office.admin.signedIn.user.id, "viewer", origin),
+          fixture.users.disable(fixture.admin.signedIn, bob.signedIn.user.id, origin),
+          other.setRole(bob.signedIn, fixture.admin.signedIn.user.id, "viewer", origin),
         ]);
         assert.equal(results.filter(({ status }) => status === "fulfilled").length, 1);
         assert.equal(
-          (await office.users.list()).filter(
+          (await fixture.users.list()).filter(
             ({ state, role }) => state === "active" && role === "admin",
           ).length,
           1,
@@ -126,17 +126,17 @@ function describeRaces(
     each(
       "wrong tries on two nodes at once are counted together, and no more than ten are looked at",
       async ([one, two]) => {
-        const office = await openOffice({ store: one.users });
-        const other = createUsers({ ...office.options, store: two.users });
-        const nodes = Array.from({ length: 7 }, () => [office.users, other]).flat();
+        const fixture = await openUserFixture({ store: one.users });
+        const other = createUsers({ ...fixture.options, store: two.users });
+        const nodes = Array.from({ length: 7 }, () => [fixture.users, other]).flat();
         await Promise.allSettled(
           nodes.map((node) => node.signIn({ name: "admin", password, code: "000000", origin })),
         );
-        const wrong = (await office.users.audit(undefined, 100)).filter(
+        const wrong = (await fixture.users.audit(undefined, 100)).filter(
           ({ detail }) => detail === "wrong_code",
         );
         assert.equal(wrong.length, 10);
-        await assert.rejects(signIn({ ...office, users: other }, office.admin), {
+        await assert.rejects(signIn({ ...fixture, users: other }, fixture.admin), {
           code: "sign_in_refused",
         });
       },
@@ -145,27 +145,27 @@ function describeRaces(
     each(
       "a browser is known on both nodes while strangers have locked the name, and opens it to none of them",
       async ([one, two]) => {
-        const office = await openOffice({ store: one.users });
-        const other = createUsers({ ...office.options, store: two.users });
-        const { admin, clock } = office;
+        const fixture = await openUserFixture({ store: one.users });
+        const other = createUsers({ ...fixture.options, store: two.users });
+        const { admin, clock } = fixture;
         for (let tries = 0; tries < 10; tries += 1)
           await assert.rejects(
             other.signIn({ name: "admin", password, code: "000000", origin: `192.0.2.${tries}` }),
           );
         const known = { name: "admin", password, origin, deviceCookies: [admin.deviceCookie] };
-        for (const node of [other, office.users]) {
+        for (const node of [other, fixture.users]) {
           await node.signIn({ ...known, code: codeAt(admin.secret, clock.now()) });
           clock.advance(30 * second);
-          await assert.rejects(signIn({ ...office, users: node }, admin), {
+          await assert.rejects(signIn({ ...fixture, users: node }, admin), {
             code: "sign_in_refused",
           });
         }
         await assert.rejects(other.signIn({ ...known, code: "000000" }), {
           code: "sign_in_refused",
         });
-        const locked = (await office.users.list())[0]?.lockedUntil;
+        const locked = (await fixture.users.list())[0]?.lockedUntil;
         assert.ok(locked !== undefined && locked > clock.now());
-        assert.equal((await office.users.verifyAudit()).firstBad, undefined);
+        assert.equal((await fixture.users.verifyAudit()).firstBad, undefined);
       },
     );
   });
@@ -224,25 +224,25 @@ if (testUrl === undefined) {
 async function busyDay(
   store: RunningStore,
 ): Promise<{ readonly secrets: ReadonlyMap<string, Buffer>; readonly known: Buffer }> {
-  const office = await openOffice({
+  const fixture = await openUserFixture({
     store: store.users,
     passwords: createPasswords({ random: new SystemRandom() }),
   });
-  const { users, admin, clock } = office;
+  const { users, admin, clock } = fixture;
   const { invitation } = await users.invite(admin.signedIn, {
     name: "bob",
     role: "viewer",
     origin,
   });
   const link = invitation.reveal();
-  const bob = await office.join(link, "the password of robert");
+  const bob = await fixture.join(link, "the password of robert");
   clock.advance(30 * second);
   const code = codeAt(bob.secret, clock.now());
-  const { session, signedIn } = await signIn(office, bob, {
+  const { session, signedIn } = await signIn(fixture, bob, {
     password: "the password of robert",
     code,
   });
-  await assert.rejects(signIn(office, bob, { password: "a wrong password of robert" }));
+  await assert.rejects(signIn(fixture, bob, { password: "a wrong password of robert" }));
   await assert.rejects(
     users.signIn({ name: "a password typed as a name", password: "bob", code: "000000", origin }),
   );
@@ -314,9 +314,9 @@ test("of 1,000 random ways to tamper with the log each is noticed, at its place 
   const file = newFile(context);
   const store = await openEmbeddedStore({ file });
   context.after(() => store.close());
-  const office = await openOffice({ store: store.users });
-  const { users } = office;
-  for (let number = 0; number < 25; number += 1) await hire(office, `person-${number}`, "viewer");
+  const fixture = await openUserFixture({ store: store.users });
+  const { users } = fixture;
+  for (let number = 0; number < 25; number += 1) await addUser(fixture, `person-${number}`, "viewer");
   const { entries, head } = await users.verifyAudit();
   assert.ok(entries > 50);
 

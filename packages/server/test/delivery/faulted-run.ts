@@ -6,7 +6,14 @@ import type { Payment } from "../../src/payment/payment.ts";
 import type { CommitFault } from "../../src/stores/memory/memory-store.ts";
 import { merchantA, merchantB } from "../contract/store-fixtures.ts";
 import { Chance } from "../support/chance.ts";
-import { deliveriesOf, endpoint, ok, PostOffice, type Received, status } from "./post-office.ts";
+import {
+  deliveriesOf,
+  endpoint,
+  ok,
+  DeliveryHarness,
+  type Received,
+  status,
+} from "./delivery-harness.ts";
 
 const faultsPerMille = 300;
 
@@ -40,7 +47,7 @@ const storeFaults: readonly CommitFault[] = [
 export async function faultedRun(events: number, seed: number): Promise<void> {
   const chance = new Chance(seed);
   let quiet = false;
-  const office = new PostOffice({
+  const harness = new DeliveryHarness({
     seed,
     answer: () => {
       const fault =
@@ -58,18 +65,18 @@ export async function faultedRun(events: number, seed: number): Promise<void> {
       slowMs: 20,
     },
   });
-  office.account(merchantA, [endpoint("shop"), endpoint("books")]);
-  office.account(merchantB, [endpoint("other")]);
+  harness.account(merchantA, [endpoint("shop"), endpoint("books")]);
+  harness.account(merchantB, [endpoint("other")]);
 
   let kills = 0;
-  office.step = () => !quiet && chance.happens(3);
+  harness.step = () => !quiet && chance.happens(3);
   const reviveSoon = async (): Promise<void> => {
-    if (office.isRunning) return;
+    if (harness.isRunning) return;
     kills += 1;
-    await office.run(chance.between(0, 3) * second);
-    office.start();
+    await harness.run(chance.between(0, 3) * second);
+    harness.start();
   };
-  office.start();
+  harness.start();
 
   const payments: Payment[] = [];
   let reported = 0;
@@ -79,32 +86,32 @@ export async function faultedRun(events: number, seed: number): Promise<void> {
     const known = chance.happens(500) ? payments[at] : undefined;
     const payment =
       known ??
-      (await office.payment(
+      (await harness.payment(
         merchantId,
         chance.happens(200) ? `https://order${chance.below(5)}.example/` : undefined,
       ));
-    const next = await office.tell(payment);
+    const next = await harness.tell(payment);
     if (next === undefined) {
       // The commit's outcome is unknown: the payment is read again, as an operation would.
-      const stored = await office.reread(payment);
+      const stored = await harness.reread(payment);
       if (known !== undefined) payments[at] = stored;
     } else {
       reported += 1;
       if (known === undefined) payments.push(next);
       else payments[at] = next;
     }
-    if (reported % 8 === 0) await office.run(chance.between(10, 300));
+    if (reported % 8 === 0) await harness.run(chance.between(10, 300));
     await reviveSoon();
   }
   quiet = true;
   await reviveSoon();
-  await office.run(4 * hour);
-  await office.stop();
+  await harness.run(4 * hour);
+  await harness.stop();
 
-  const received = office.received.filter(({ answered }) => answered === ok);
+  const received = harness.received.filter(({ answered }) => answered === ok);
   const deliveries = [
-    ...(await deliveriesOf(office.store, merchantA)),
-    ...(await deliveriesOf(office.store, merchantB)),
+    ...(await deliveriesOf(harness.store, merchantA)),
+    ...(await deliveriesOf(harness.store, merchantB)),
   ];
   assert.ok(deliveries.length > events);
   assert.deepEqual(new Set(deliveries.map(({ state }) => state)), new Set(["delivered"]));
@@ -114,7 +121,7 @@ export async function faultedRun(events: number, seed: number): Promise<void> {
   assert.equal(new Set(received.map(key)).size, deliveries.length);
   const committed = new Map<string, string>();
   for (const merchantId of [merchantA, merchantB]) {
-    const rows = await office.store.notificationsOf(merchantId, 0, 1_000_000);
+    const rows = await harness.store.notificationsOf(merchantId, 0, 1_000_000);
     assert.deepEqual(
       rows.map(({ number }) => number),
       rows.map((_, index) => index + 1),
@@ -122,13 +129,13 @@ export async function faultedRun(events: number, seed: number): Promise<void> {
     );
     for (const { number, paymentId } of rows) committed.set(`${merchantId} ${number}`, paymentId);
   }
-  assert.equal(office.early, 0, "none before its commit");
+  assert.equal(harness.early, 0, "none before its commit");
   for (const { merchantId, number, paymentId } of deliveries)
     assert.equal(committed.get(`${merchantId} ${number}`), paymentId);
 
   // Repeats have the same id, and no two messages share one.
   const ids = new Map<string, string>();
-  for (const message of office.received) {
+  for (const message of harness.received) {
     assert.equal(ids.get(key(message)) ?? message.id, message.id);
     ids.set(key(message), message.id);
   }
@@ -136,17 +143,17 @@ export async function faultedRun(events: number, seed: number): Promise<void> {
 
   // A payment's next message is never started before the previous one was received.
   const numbers = new Map<string, number>();
-  for (const { hash, url, number } of office.received) {
+  for (const { hash, url, number } of harness.received) {
     const before = numbers.get(`${url} ${hash}`) ?? 0;
     assert.ok(number >= before, "a payment's notifications come in order");
     numbers.set(`${url} ${hash}`, number);
   }
 
-  const repeats = office.received.length - deliveries.length;
+  const repeats = harness.received.length - deliveries.length;
   assert.ok(kills > events / 200, `control: ${kills} kills`);
   assert.ok(repeats > events / 10, `control: ${repeats} repeats`);
   assert.ok(received.length > deliveries.length, "control: some were heard twice");
-  assert.deepEqual(office.alarms, []);
+  assert.deepEqual(harness.alarms, []);
 }
 
 function key({ url, number, hash }: Received): string {

@@ -5,17 +5,24 @@ import { replay } from "../../src/delivery/replay.ts";
 import type { Payment } from "../../src/payment/payment.ts";
 import { merchantA } from "../contract/store-fixtures.ts";
 import { Chance } from "../support/chance.ts";
-import { deliveriesOf, endpoint, ok, PostOffice, type Received, status } from "./post-office.ts";
+import {
+  deliveriesOf,
+  endpoint,
+  ok,
+  DeliveryHarness,
+  type Received,
+  status,
+} from "./delivery-harness.ts";
 
 /** Several payments in one message, for an endpoint that accepts them. */
 
 const shop = (hashesPerCall: number) => endpoint("shop", { hashesPerCall });
 
 /** `count` notifications of `count` payments, committed while nothing is sent. */
-async function waiting(office: PostOffice, count: number): Promise<Payment[]> {
+async function waiting(harness: DeliveryHarness, count: number): Promise<Payment[]> {
   const payments: Payment[] = [];
   for (let reported = 0; reported < count; reported += 1)
-    payments.push(await office.event(merchantA));
+    payments.push(await harness.event(merchantA));
   return payments;
 }
 
@@ -37,21 +44,21 @@ function assertStable(received: readonly Received[]): void {
   }
 }
 
-async function allDelivered(office: PostOffice): Promise<void> {
-  const states = (await deliveriesOf(office.store, merchantA)).map(({ state }) => state);
+async function allDelivered(harness: DeliveryHarness): Promise<void> {
+  const states = (await deliveriesOf(harness.store, merchantA)).map(({ state }) => state);
   assert.deepEqual(new Set(states), new Set(["delivered"]));
 }
 
 describe("several payments in one message", () => {
   test("go together up to the endpoint's limit, with the numbers in the order of the hashes; another endpoint hears each alone", async () => {
-    const office = new PostOffice();
-    office.account(merchantA, [shop(10), endpoint("books")]);
-    const payments = await waiting(office, 25);
-    office.start();
-    await office.run(minute);
+    const harness = new DeliveryHarness();
+    harness.account(merchantA, [shop(10), endpoint("books")]);
+    const payments = await waiting(harness, 25);
+    harness.start();
+    await harness.run(minute);
 
     const of = (id: string): Received[] =>
-      office.received.filter(({ url }) => url.includes(`//${id}.`));
+      harness.received.filter(({ url }) => url.includes(`//${id}.`));
     assert.deepEqual(
       of("shop").map(({ numbers }) => numbers.length),
       [10, 10, 5],
@@ -65,76 +72,76 @@ describe("several payments in one message", () => {
       payments.map(({ id }) => id),
     );
     assert.equal(of("books").length, 25);
-    await allDelivered(office);
-    assert.equal(office.early, 0);
-    await office.stop();
+    await allDelivered(harness);
+    assert.equal(harness.early, 0);
+    await harness.stop();
   });
 
   test("are of one type, and a payment is there once: its next notification waits for the message", async () => {
-    const office = new PostOffice({ answer: () => ({ outcome: ok, afterMs: 500 }) });
-    office.account(merchantA, [shop(10)]);
-    const [first, second] = await waiting(office, 3);
+    const harness = new DeliveryHarness({ answer: () => ({ outcome: ok, afterMs: 500 }) });
+    harness.account(merchantA, [shop(10)]);
+    const [first, second] = await waiting(harness, 3);
     assert.ok(first !== undefined && second !== undefined);
-    await office.tell(first, "refund");
-    await office.tell(second, "update");
-    office.start();
-    await office.run(minute);
+    await harness.tell(first, "refund");
+    await harness.tell(second, "update");
+    harness.start();
+    await harness.run(minute);
     assert.deepEqual(
-      office.received.map(({ numbers }) => numbers),
+      harness.received.map(({ numbers }) => numbers),
       [[1, 2, 3], [4], [5]],
     );
-    await office.stop();
+    await harness.stop();
   });
 
   test("what happens while a message is under way goes together with the next one", async () => {
-    const office = new PostOffice({ answer: () => ({ outcome: ok, afterMs: 300 }) });
-    office.account(merchantA, [shop(100)]);
-    office.start();
+    const harness = new DeliveryHarness({ answer: () => ({ outcome: ok, afterMs: 300 }) });
+    harness.account(merchantA, [shop(100)]);
+    harness.start();
     for (let reported = 0; reported < 30; reported += 1) {
-      await office.event(merchantA);
-      await office.run(10);
+      await harness.event(merchantA);
+      await harness.run(10);
     }
-    await office.run(minute);
-    assert.equal(office.received[0]?.numbers.length, 1, "nobody waits for company");
-    assert.ok(office.received.length <= 4, `${office.received.length} messages`);
-    await allDelivered(office);
-    await office.stop();
+    await harness.run(minute);
+    assert.equal(harness.received[0]?.numbers.length, 1, "nobody waits for company");
+    assert.ok(harness.received.length <= 4, `${harness.received.length} messages`);
+    await allDelivered(harness);
+    await harness.stop();
   });
 
   test("a receiver that hangs does not keep what comes later waiting for more than two seconds or so", async () => {
     let hangs = 1;
-    const office = new PostOffice({
+    const harness = new DeliveryHarness({
       answer: () => ({ outcome: ok, afterMs: hangs-- > 0 ? 19 * second : 20 }),
     });
-    office.account(merchantA, [shop(100)]);
-    office.start();
-    await office.event(merchantA);
-    await office.run(second);
-    const late = await office.event(merchantA);
-    await office.run(3 * second);
-    assert.ok(office.received.some(({ hashes }) => hashes.includes(late.id)));
-    await office.stop();
+    harness.account(merchantA, [shop(100)]);
+    harness.start();
+    await harness.event(merchantA);
+    await harness.run(second);
+    const late = await harness.event(merchantA);
+    await harness.run(3 * second);
+    assert.ok(harness.received.some(({ hashes }) => hashes.includes(late.id)));
+    await harness.stop();
   });
 
   test("that fails is tried again whole, under its id, and given up whole", async () => {
-    const office = new PostOffice({
+    const harness = new DeliveryHarness({
       answer: () => ({ outcome: status(500), afterMs: 10 }),
       pollMs: minute,
     });
-    office.account(merchantA, [shop(5)]);
-    await waiting(office, 5);
-    office.start();
-    await office.run(120 * hour);
+    harness.account(merchantA, [shop(5)]);
+    await waiting(harness, 5);
+    harness.start();
+    await harness.run(120 * hour);
     assert.deepEqual(
-      office.received.map(({ attempt }) => attempt),
+      harness.received.map(({ attempt }) => attempt),
       [1, 2, 3, 4, 5, 6, 7, 8, 9, 10],
     );
-    assertStable(office.received);
-    const ends = (await deliveriesOf(office.store, merchantA)).map(
+    assertStable(harness.received);
+    const ends = (await deliveriesOf(harness.store, merchantA)).map(
       ({ state, attempts, outcome }) => `${state} ${attempts} ${outcome}`,
     );
     assert.deepEqual(new Set(ends), new Set(["failed 10 500"]));
-    await office.stop();
+    await harness.stop();
   });
 });
 
@@ -146,81 +153,81 @@ describe("a message that was fixed stays as it is", () => {
   ] as const) {
     test(`when the endpoint ${what} before it is tried again`, async () => {
       let isDown = true;
-      const office = new PostOffice({
+      const harness = new DeliveryHarness({
         answer: () => ({ outcome: isDown ? status(503) : ok, afterMs: 10 }),
       });
-      office.account(merchantA, [shop(4)]);
-      await waiting(office, 4);
-      office.start();
-      await office.run(second);
-      assert.equal(office.received.length, 1);
-      office.account(merchantA, [next]);
+      harness.account(merchantA, [shop(4)]);
+      await waiting(harness, 4);
+      harness.start();
+      await harness.run(second);
+      assert.equal(harness.received.length, 1);
+      harness.account(merchantA, [next]);
       isDown = false;
-      await waiting(office, 4);
-      await office.run(hour);
-      assertStable(office.received);
+      await waiting(harness, 4);
+      await harness.run(hour);
+      assertStable(harness.received);
       assert.ok(
-        office.received.some(
+        harness.received.some(
           ({ numbers, answered }) => answered === ok && numbers.length === 4 && numbers[0] === 1,
         ),
       );
       const longest = Math.max(
-        ...office.received.filter(({ number }) => number > 4).map(({ numbers }) => numbers.length),
+        ...harness.received.filter(({ number }) => number > 4).map(({ numbers }) => numbers.length),
       );
       assert.ok(longest <= (next.hashesPerCall ?? 1), `${longest} in one of the new messages`);
-      await allDelivered(office);
-      await office.stop();
+      await allDelivered(harness);
+      await harness.stop();
     });
   }
 
   test("what was sent alone is never put together with others, however the limit is raised", async () => {
     let isDown = true;
-    const office = new PostOffice({
+    const harness = new DeliveryHarness({
       answer: () => ({ outcome: isDown ? status(503) : ok, afterMs: 10 }),
     });
-    office.account(merchantA, [endpoint("shop")]);
-    await waiting(office, 3);
+    harness.account(merchantA, [endpoint("shop")]);
+    await waiting(harness, 3);
     // The process dies after the receiver has answered and before the result is stored.
-    office.step = (step) => step === "before commit";
-    office.start();
-    await office.run(second);
-    assert.ok(office.received.length > 0 && !office.isRunning);
-    office.step = () => false;
-    office.account(merchantA, [shop(10)]);
+    harness.step = (step) => step === "before commit";
+    harness.start();
+    await harness.run(second);
+    assert.ok(harness.received.length > 0 && !harness.isRunning);
+    harness.step = () => false;
+    harness.account(merchantA, [shop(10)]);
     isDown = false;
-    office.start();
-    await office.run(hour);
-    assertStable(office.received);
-    await allDelivered(office);
-    await office.stop();
+    harness.start();
+    await harness.run(hour);
+    assertStable(harness.received);
+    await allDelivered(harness);
+    await harness.stop();
   });
 
   test("while the endpoint is off, and is over whole when the endpoint is taken away", async () => {
     let isDown = true;
-    const office = new PostOffice({
+    const harness = new DeliveryHarness({
       answer: () => ({ outcome: isDown ? status(503) : ok, afterMs: 10 }),
     });
-    office.account(merchantA, [shop(4)]);
-    await waiting(office, 8);
-    office.start();
-    await office.run(100);
-    const before = office.received.length;
+    harness.account(merchantA, [shop(4)]);
+    await waiting(harness, 8);
+    harness.start();
+    await harness.run(100);
+    const before = harness.received.length;
     assert.ok(before > 0);
-    office.account(merchantA, [{ ...shop(4), enabled: false }]);
+    harness.account(merchantA, [{ ...shop(4), enabled: false }]);
     isDown = false;
-    await office.run(hour);
-    assert.equal(office.received.length, before);
-    office.account(merchantA, []);
-    await office.run(hour);
-    const ends = (await deliveriesOf(office.store, merchantA)).map(
+    await harness.run(hour);
+    assert.equal(harness.received.length, before);
+    harness.account(merchantA, []);
+    await harness.run(hour);
+    const ends = (await deliveriesOf(harness.store, merchantA)).map(
       ({ state, outcome }) => `${state} ${outcome}`,
     );
     assert.deepEqual(new Set(ends), new Set(["failed endpoint_removed"]));
-    assert.equal(office.received.length, before);
+    assert.equal(harness.received.length, before);
 
     const { endpoints } = { endpoints: [shop(4)] };
-    office.account(merchantA, endpoints);
-    const parts = { store: office.store, clock: office.time };
+    harness.account(merchantA, endpoints);
+    const parts = { store: harness.store, clock: harness.time };
     const settings = {
       endpoints,
       chaos: {
@@ -238,24 +245,24 @@ describe("a message that was fixed stays as it is", () => {
       deliveries: 8,
       next: undefined,
     });
-    await office.run(minute);
-    assertStable(office.received);
-    await allDelivered(office);
-    await office.stop();
+    await harness.run(minute);
+    assertStable(harness.received);
+    await allDelivered(harness);
+    await harness.stop();
   });
 
   test("when one of its payments is replayed: all of it is heard again, once, under the same id", async () => {
-    const office = new PostOffice();
-    office.account(merchantA, [shop(4)]);
-    const payments = await waiting(office, 4);
-    office.start();
-    await office.run(second);
+    const harness = new DeliveryHarness();
+    harness.account(merchantA, [shop(4)]);
+    const payments = await waiting(harness, 4);
+    harness.start();
+    await harness.run(second);
     assert.deepEqual(
-      office.received.map(({ numbers }) => numbers),
+      harness.received.map(({ numbers }) => numbers),
       [[1, 2, 3, 4]],
     );
     const settings = {
-      endpoints: office.endpointsOf(merchantA),
+      endpoints: harness.endpointsOf(merchantA),
       chaos: {
         seed: "",
         drop: 0,
@@ -267,7 +274,7 @@ describe("a message that was fixed stays as it is", () => {
         beforeAnswer: 0,
       },
     };
-    const parts = { store: office.store, clock: office.time };
+    const parts = { store: harness.store, clock: harness.time };
     const third = payments[2]?.id;
     assert.ok(third !== undefined);
     assert.deepEqual(await replay(parts, merchantA, settings, { paymentId: third }), {
@@ -279,10 +286,10 @@ describe("a message that was fixed stays as it is", () => {
       0,
       "it waits already",
     );
-    office.nudge();
-    await office.run(minute);
+    harness.nudge();
+    await harness.run(minute);
     assert.deepEqual(
-      office.received.map(({ numbers }) => numbers),
+      harness.received.map(({ numbers }) => numbers),
       [
         [1, 2, 3, 4],
         [1, 2, 3, 4],
@@ -292,37 +299,37 @@ describe("a message that was fixed stays as it is", () => {
       deliveries: 4,
       next: undefined,
     });
-    office.nudge();
-    await office.run(minute);
-    assert.equal(office.received.length, 3);
-    assertStable(office.received);
-    await allDelivered(office);
-    await office.stop();
+    harness.nudge();
+    await harness.run(minute);
+    assert.equal(harness.received.length, 3);
+    assertStable(harness.received);
+    await allDelivered(harness);
+    await harness.stop();
   });
 
   test("wherever the sender dies", async () => {
     let deaths = 0;
     for (let killAt = 0; killAt < 200; killAt += 1) {
-      const office = new PostOffice();
-      office.account(merchantA, [shop(3)]);
-      await waiting(office, 7);
+      const harness = new DeliveryHarness();
+      harness.account(merchantA, [shop(3)]);
+      await waiting(harness, 7);
       let steps = 0;
-      office.step = () => (steps += 1) - 1 === killAt;
-      office.start();
-      await office.run(3 * second);
-      const died = !office.isRunning;
+      harness.step = () => (steps += 1) - 1 === killAt;
+      harness.start();
+      await harness.run(3 * second);
+      const died = !harness.isRunning;
       deaths += died ? 1 : 0;
       if (died) {
         // The next process has another limit.
-        office.account(merchantA, [shop(1 + (killAt % 5))]);
-        office.start();
+        harness.account(merchantA, [shop(1 + (killAt % 5))]);
+        harness.start();
       }
-      await office.run(minute);
-      assertStable(office.received);
-      await allDelivered(office);
-      assert.deepEqual(new Set(office.received.flatMap(({ numbers }) => numbers)).size, 7);
-      assert.deepEqual(office.alarms, []);
-      await office.stop();
+      await harness.run(minute);
+      assertStable(harness.received);
+      await allDelivered(harness);
+      assert.deepEqual(new Set(harness.received.flatMap(({ numbers }) => numbers)).size, 7);
+      assert.deepEqual(harness.alarms, []);
+      await harness.stop();
       if (!died) break;
     }
     assert.ok(deaths > 15, `control: ${deaths} deaths`);
@@ -332,7 +339,7 @@ describe("a message that was fixed stays as it is", () => {
     for (const seed of [1, 2, 3]) {
       const chance = new Chance(seed);
       let quiet = false;
-      const office = new PostOffice({
+      const harness = new DeliveryHarness({
         seed,
         answer: () => {
           const fails = !quiet && chance.happens(500);
@@ -358,26 +365,26 @@ describe("a message that was fixed stays as it is", () => {
           slowMs: 20,
         },
       });
-      office.account(merchantA, [shop(5), endpoint("books")]);
-      office.step = () => !quiet && chance.happens(4);
-      office.start();
+      harness.account(merchantA, [shop(5), endpoint("books")]);
+      harness.step = () => !quiet && chance.happens(4);
+      harness.start();
       let payments: Payment[] = [];
       for (let reported = 0; reported < 400; reported += 1) {
         const known = chance.happens(300)
           ? payments[chance.below(Math.max(1, payments.length))]
           : undefined;
-        const next = await office.tell(known ?? (await office.payment(merchantA)));
+        const next = await harness.tell(known ?? (await harness.payment(merchantA)));
         if (next !== undefined) payments = [...payments.filter(({ id }) => id !== next.id), next];
         if (reported % 10 === 0)
-          office.account(merchantA, [shop(chance.between(1, 12)), endpoint("books")]);
-        if (chance.happens(300)) await office.run(chance.between(5, 800));
-        if (!office.isRunning) office.start();
+          harness.account(merchantA, [shop(chance.between(1, 12)), endpoint("books")]);
+        if (chance.happens(300)) await harness.run(chance.between(5, 800));
+        if (!harness.isRunning) harness.start();
       }
       quiet = true;
-      if (!office.isRunning) office.start();
-      await office.run(6 * hour);
-      await allDelivered(office);
-      const toShop = office.received.filter(({ url }) => url.includes("//shop."));
+      if (!harness.isRunning) harness.start();
+      await harness.run(6 * hour);
+      await allDelivered(harness);
+      const toShop = harness.received.filter(({ url }) => url.includes("//shop."));
       assertStable(toShop);
       assert.ok(
         toShop.some(({ numbers }) => numbers.length > 3),
@@ -395,9 +402,9 @@ describe("a message that was fixed stays as it is", () => {
           before.set(hash, number);
         }
       }
-      assert.equal(office.early, 0);
-      assert.deepEqual(office.alarms, []);
-      await office.stop();
+      assert.equal(harness.early, 0);
+      assert.deepEqual(harness.alarms, []);
+      await harness.stop();
     }
   });
 });

@@ -4,7 +4,7 @@ import { request as httpRequest, type IncomingMessage } from "node:http";
 import { join } from "node:path";
 import { after, describe, test, type TestContext } from "node:test";
 import { Command, temporaryFolder } from "../command.ts";
-import { openOffice } from "../console-users.ts";
+import { openUserFixture } from "../console-users.ts";
 import { openStoreOn, query, TestDatabases, testUrl } from "../postgres/databases.ts";
 
 /** The command's output about an audit log that another process writes. */
@@ -117,10 +117,10 @@ if (testUrl === undefined) {
     const environment = { COFRE_DATABASE_URL: url, COFRE_DATA_DIR: temporaryFolder(context) };
     const store = await openStoreOn(url);
     context.after(() => store.close());
-    const office = await openOffice({ store: store.users });
+    const fixture = await openUserFixture({ store: store.users });
     const head = (await audit(context, ["head"], environment)).stdout.trim();
     assert.match(head, /^2:[0-9a-f]{64}$/);
-    await office.users.invite(office.admin.signedIn, {
+    await fixture.users.invite(fixture.admin.signedIn, {
       name: "bob",
       role: "viewer",
       origin: "127.0.0.1",

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { newAccount } from "../../../test/contract/store-fixtures.ts";
 import { keyedEndpoint } from "../../../test/keyed-endpoints.ts";
-import { hire, type Joined, openOffice } from "../../../test/console-users.ts";
+import { addUser, type EnrolledUser, openUserFixture } from "../../../test/console-users.ts";
 import type { MerchantId } from "../../kernel/ids.ts";
 import { minute, second } from "../../kernel/instant.ts";
 import { ServiceError } from "../../payment/service-error.ts";
@@ -32,9 +32,9 @@ const done: WireResponse = { status: 200, body: "{}" };
  * A gate with stored users and a signed-in operator; `fail` makes audit writes fail from then on.
  */
 async function openGate({ role = "operator" }: { readonly role?: Role } = {}) {
-  const office = await openOffice();
-  const { users, clock } = office;
-  const joined = await hire(office, "Olga", role);
+  const fixture = await openUserFixture();
+  const { users, clock } = fixture;
+  const joined = await addUser(fixture, "Olga", role);
   const log: LogEvent[] = [];
   let failure: Error | undefined;
   let recorded = 0;
@@ -49,7 +49,7 @@ async function openGate({ role = "operator" }: { readonly role?: Role } = {}) {
     clock,
     log: { write: (event) => void log.push(event) },
   };
-  const callerOf = ({ session, signedIn }: Joined, over: Partial<Caller> = {}): Caller => ({
+  const callerOf = ({ session, signedIn }: EnrolledUser, over: Partial<Caller> = {}): Caller => ({
     address: "198.51.100.7",
     isSecure: false,
     session,
@@ -62,7 +62,7 @@ async function openGate({ role = "operator" }: { readonly role?: Role } = {}) {
   });
   const since = (await users.audit(undefined, 1_000)).length;
   return {
-    ...office,
+    ...fixture,
     authorizer: new ConsoleAuthorizer(parts),
     joined,
     log,
@@ -404,8 +404,8 @@ describe("a look", () => {
   ];
 
   test("is written down once in ten minutes, of each person, account and payment", async () => {
-    const office = await openGate({ role: "viewer" });
-    const { authorizer, caller, callerOf, admin, written, clock } = office;
+    const fixture = await openGate({ role: "viewer" });
+    const { authorizer, caller, callerOf, admin, written, clock } = fixture;
     const requested = { method: "GET", params: { hash } } as const;
     const seen = async (over: Partial<Caller> = {}): Promise<void> =>
       void (await authorizer.admit(keyedEndpoint("/ws/query"), requested, caller(over)));

@@ -72,7 +72,7 @@ export function endpoint(
 /** Called before and after each external call of a process; true kills the process there. */
 type Step = (what: string) => boolean;
 
-export interface PostOfficeOptions {
+export interface DeliveryHarnessOptions {
   readonly answer?: Answer;
   readonly store?: MemoryStoreOptions;
   readonly seed?: number;
@@ -84,7 +84,7 @@ export interface PostOfficeOptions {
  * A dispatcher on a memory store in virtual time, with receivers under the test's control. Stored
  * data survives `kill`; the killed process never receives another result.
  */
-export class PostOffice {
+export class DeliveryHarness {
   readonly time: SimTime;
   readonly store: Store;
   readonly received: Received[] = [];
@@ -119,7 +119,7 @@ export class PostOffice {
     store = {},
     seed = 1,
     pollMs = second,
-  }: PostOfficeOptions = {}) {
+  }: DeliveryHarnessOptions = {}) {
     this.time = new SimTime(new Chance(seed));
     this.store = createMemoryStore({ scheduler: this.time, ...store });
     this.reads = new JobReads(this.time, (failure) => void this.failures.push(failure));
