@@ -94,7 +94,7 @@ export function secretBytes(base32: string): Uint8Array {
   return Uint8Array.from(bits.match(/.{8}/g) ?? [], (eight) => Number.parseInt(eight, 2));
 }
 
-/** An fixture with its first admin, who signed up half a minute ago. */
+/** A fixture with its first admin, who signed up half a minute ago. */
 export async function openUserFixture(
   ...given: Parameters<typeof newUserFixture>
 ): Promise<UserFixture & { readonly admin: EnrolledUser }> {

@@ -78,8 +78,8 @@ export function decideRemoved(delivery: Delivery, now: Instant): Delivery {
 /** A delivery that is undelivered for longer than this after its request is over. */
 const retentionMs = 30 * day;
 
-export function isExpired({ askedAt }: Delivery, now: Instant): boolean {
-  return now - askedAt > retentionMs;
+export function isExpired({ requestedAt }: Delivery, now: Instant): boolean {
+  return now - requestedAt > retentionMs;
 }
 
 /** Ends a delivery without another attempt: it has waited too long. */

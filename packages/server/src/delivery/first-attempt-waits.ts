@@ -64,7 +64,7 @@ export class FirstAttemptWaits {
   attemptEnded(delivery: Delivery): void {
     for (const { since, resolve } of this.#waiting.get(nameOf(delivery)) ?? []) {
       // A delivery that was committed earlier belongs to another notification of the payment.
-      if (delivery.askedAt >= since) resolve();
+      if (delivery.requestedAt >= since) resolve();
     }
   }
 

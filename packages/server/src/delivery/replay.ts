@@ -154,7 +154,7 @@ function requestedAgain(delivery: Delivery, at: Instant): Delivery {
     ...delivery,
     version: delivery.version + 1,
     state: "waiting",
-    askedAt: at,
+    requestedAt: at,
     dueAt: at,
     attempts: 0,
     inOrder: true,

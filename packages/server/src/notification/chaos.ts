@@ -26,7 +26,7 @@ export function chaosPlan(chaos: NotificationChaos, delivery: Delivery): ChaosPl
   const isDelayed = overtaken || happens("delay");
   return {
     drop: happens("drop"),
-    delayUntil: isDelayed ? laterBy(delivery.askedAt, chaos.delayMs) : undefined,
+    delayUntil: isDelayed ? laterBy(delivery.requestedAt, chaos.delayMs) : undefined,
     overtaken,
     double: happens("double"),
     breakSignature: happens("breakSignature"),

@@ -58,7 +58,7 @@ export interface Delivery extends EndpointKey, Notification {
   readonly version: number;
   readonly state: DeliveryState;
   /** When it was requested: with its notification, or by the last replay. */
-  readonly askedAt: Instant;
+  readonly requestedAt: Instant;
   /**
    * While it waits, the time of its next attempt; afterwards, when it ended. In rows of earlier
    * versions, when its last attempt was due.
@@ -102,7 +102,7 @@ export function newDelivery(
   const fresh = {
     version: 1,
     state: "waiting",
-    askedAt: at,
+    requestedAt: at,
     dueAt: at,
     attempts: 0,
     outcome: undefined,

@@ -504,8 +504,10 @@ export class World {
         return ids.last;
       },
       deliveryRandom: secretRandom,
-      deliveryRandomFor: ({ number, endpoint, askedAt, attempts }) =>
-        new SeededRandom(`${seed}\0notification\0${number}\0${endpoint}\0${askedAt}\0${attempts}`),
+      deliveryRandomFor: ({ number, endpoint, requestedAt, attempts }) =>
+        new SeededRandom(
+          `${seed}\0notification\0${number}\0${endpoint}\0${requestedAt}\0${attempts}`,
+        ),
       // With several messages in flight the network would decide which arrives first, and so which
       // one a receiver refuses.
       deliversInOrder: () => !clock.running,

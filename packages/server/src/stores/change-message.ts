@@ -211,7 +211,7 @@ export const replacedVersion = 2;
 export type DeliveryColumns = readonly [
   version: number,
   state: string,
-  askedAt: number,
+  requestedAt: number,
   dueAt: number,
   attempts: number,
   outcome: string | null,
@@ -372,14 +372,23 @@ function deliveriesPart({
 export function deliveryColumns({
   version,
   state,
-  askedAt,
+  requestedAt,
   dueAt: at,
   attempts,
   outcome,
   inOrder,
   message,
 }: Delivery): DeliveryColumns {
-  return [version, state, askedAt, at, attempts, outcome ?? null, inOrder ? 1 : 0, message ?? null];
+  return [
+    version,
+    state,
+    requestedAt,
+    at,
+    attempts,
+    outcome ?? null,
+    inOrder ? 1 : 0,
+    message ?? null,
+  ];
 }
 
 /** The outcome of a change; the writer thread sends its index. */

@@ -238,7 +238,7 @@ for (const [name, open] of stores) {
         {
           state: "waiting",
           attempts: 0,
-          askedAt: instant(soon + 9_000),
+          requestedAt: instant(soon + 9_000),
           outcome: undefined,
           inOrder: true,
         },

@@ -369,7 +369,7 @@ async function deliveriesOf(client: Client): Promise<readonly Delivery[]> {
     Omit<Delivery, "number"> & { readonly number: string; readonly [column: string]: unknown }
   >(
     `SELECT encode(merchant, 'hex') AS "merchantId", endpoint, number, encode(payment, 'hex') AS "paymentId", kind, version, state,
-       asked_at::float8 AS "askedAt", due_at::float8 AS "dueAt", attempts, outcome, in_order = 1 AS "inOrder", message::float8 AS message
+       asked_at::float8 AS "requestedAt", due_at::float8 AS "dueAt", attempts, outcome, in_order = 1 AS "inOrder", message::float8 AS message
      FROM delivery ORDER BY merchant, number, endpoint`,
   );
   return rows.map((row) => ({

@@ -19,7 +19,7 @@ export const notificationColumns = `sequence, kind, lower(hex(payment.id)) AS pa
   JOIN history ON history.payment = outbox.payment AND history.version = outbox.version`;
 
 export const deliveryColumns = `lane, delivery.number, lower(hex(payment.id)) AS paymentId, delivery.kind, delivery.version,
-  delivery.state, asked_at AS askedAt, delivery.due_at AS dueAt, delivery.attempts, outcome, in_order AS inOrder, message`;
+  delivery.state, asked_at AS requestedAt, delivery.due_at AS dueAt, delivery.attempts, outcome, in_order AS inOrder, message`;
 
 /** A row of `deliveryColumns`. */
 export interface DeliveryRow {
@@ -29,7 +29,7 @@ export interface DeliveryRow {
   readonly kind: NotificationKind;
   readonly version: number;
   readonly state: DeliveryState;
-  readonly askedAt: Instant;
+  readonly requestedAt: Instant;
   readonly dueAt: Instant;
   readonly attempts: number;
   readonly outcome: string | null;

@@ -15,7 +15,7 @@ const payment = `${hexOf("payment.merchant", "merchant")}, ${hexOf("payment.id",
 const notification = `sequence, kind, ${hexOf("payment", "paymentId")}, ${hexOf("merchant", "merchantId")}, number, version, at FROM outbox`;
 
 const delivery = `${hexOf("merchant", "merchantId")}, endpoint, number, ${hexOf("payment", "paymentId")}, kind, version, state,
-  asked_at AS "askedAt", due_at AS "dueAt", attempts, outcome, in_order AS "inOrder", message`;
+  asked_at AS "requestedAt", due_at AS "dueAt", attempts, outcome, in_order AS "inOrder", message`;
 
 const account = `${hexOf("account.merchant", "id")}, version, name, settings`;
 
