@@ -4,10 +4,11 @@ import { describe, test } from "node:test";
 import { openApiDocument } from "../packages/server/src/api-docs/document.ts";
 import { instant } from "../packages/server/src/kernel/instant.ts";
 import { sandboxEndpoints } from "../packages/server/test/keyed-endpoints.ts";
-import { commentsOf, textsOf } from "../packages/server/test/source-scan.ts";
+import { commentsOf, scan, textsOf } from "../packages/server/test/source-scan.ts";
 import {
   dialectRules,
   findDialect,
+  findDialectNames,
   proseOf,
   proseOfComments,
   proseOfTexts,
@@ -33,6 +34,9 @@ const sources = globSync(["{packages,tools,examples}/**/*.{ts,js}"], {
   exclude: ["**/node_modules/**"],
 });
 
+/** Sources whose identifiers are checked. */
+const named = sources.filter((file) => !file.startsWith("packages/console/"));
+
 /** Sources whose texts are shown to users: labels, messages, help, errors. */
 const withTexts = globSync(["packages/console/src/**/*.js", "packages/server/src/**/*.ts"], {
   cwd: pathOf(""),
@@ -40,9 +44,9 @@ const withTexts = globSync(["packages/console/src/**/*.js", "packages/server/src
 });
 
 /** Literals that are not shown as sentences. */
-const notProse: Readonly<Record<string, string>> = {
-  nobody: "the stored kind of an actor who is not signed in",
-};
+const notProse: ReadonlyMap<string, string> = new Map([
+  ["nobody", "the stored kind of an actor who is not signed in"],
+]);
 
 describe("plain English", () => {
   test("no page uses a word or pattern of tools/dialect.ts", () => {
@@ -74,12 +78,31 @@ describe("plain English", () => {
     assert.ok(withTexts.length > 400);
     const found = withTexts.flatMap((file) =>
       textsOf(readFileSync(pathOf(file), "utf8"))
-        .filter(({ text }) => !Object.hasOwn(notProse, text))
+        .filter(({ text }) => !notProse.has(text))
         .flatMap(({ line, text }) =>
           findDialect(proseOfTexts(text)).map((where) => `${file}:${line}, ${where}`),
         ),
     );
     assert.deepEqual(found, []);
+  });
+
+  test("no identifier has a part that tools/dialect.ts rejects", () => {
+    assert.ok(named.length > 900);
+    const found = named.flatMap((file) =>
+      findDialectNames(scan(readFileSync(pathOf(file), "utf8")).code).map(
+        (where) => `${file}:${where}`,
+      ),
+    );
+    assert.deepEqual(found, []);
+  });
+
+  test("control: parts of identifiers are found in code, and not in comments, literals and other words", () => {
+    const source =
+      'const toldAt = unfolded; // heardAt\nx.untold(#isHeard, "whoeverReads", { asked_nobody: 1 });\nconst { herald, toldos } = shard;';
+    assert.deepEqual(
+      findDialectNames(scan(source).code).map((found) => found.replace(/ \(.*/, "")),
+      ["1: toldAt", "2: untold", "2: isHeard", "2: asked_nobody"],
+    );
   });
 
   for (const { pattern, wrong, right } of dialectRules)

@@ -166,3 +166,32 @@ export const translations = [
   "packages/console/src/messages-es.js",
   "packages/console/src/messages-pt-br.js",
 ];
+
+/** Words that no identifier has as a part, and what to write instead. */
+const rejectedParts: ReadonlyMap<string, string> = new Map([
+  ["told", "reported, notified, response"],
+  ["untold", "undelivered, unreported"],
+  ["heard", "received"],
+  ["unheard", "unanswered"],
+  ["nobody", "none, unknown, anonymous"],
+  ["nobodys", "none, unknown, dummy"],
+  ["somebody", "user, client, caller"],
+  ["whoever", "user, client, caller"],
+  ["anew", "again, restarted"],
+]);
+
+/**
+ * The identifiers of code that have such a part, as `LINE: IDENTIFIER (write INSTEAD)`. `code` is a
+ * source without comments and literals. Parts begin with a capital or after an underscore.
+ */
+export function findDialectNames(code: string): string[] {
+  return code.split("\n").flatMap((line, index) =>
+    [...line.matchAll(/[\p{L}_$][\p{L}\d_$]*/gu)].flatMap(([name]) => {
+      const parts = name.split(/_|(?<=[\p{Ll}\d])(?=\p{Lu})/u).map((part) => part.toLowerCase());
+      const instead = parts
+        .map((part) => rejectedParts.get(part))
+        .find((each) => each !== undefined);
+      return instead === undefined ? [] : [`${index + 1}: ${name} (write ${instead})`];
+    }),
+  );
+}

@@ -8,9 +8,9 @@ import { order, say, Shop } from "./shop.ts";
 await using shop = await Shop.open();
 for (const reason of ["insufficient_funds", "invalid_card", "expired_card"]) {
   await shop.world.simulator.next({ next: "decline", reason, message: "authorize" });
-  const { status, transaction_status: told } = await shop.pay(`declined-${reason}`);
+  const { status, transaction_status: result } = await shop.pay(`declined-${reason}`);
   assert.equal(status, "CA");
-  say(`${reason}: ${JSON.stringify(told)}`);
+  say(`${reason}: ${JSON.stringify(result)}`);
 }
 const again = await shop.ask("/ws/direct", order("declined-insufficient_funds"));
 say(`under the same code: ${again.status} ${again.status_code ?? ""}`);

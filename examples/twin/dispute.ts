@@ -15,9 +15,9 @@ await shop.ask("/__cofre/payment", {
   action: "chargeback",
   description: "goods not received",
 });
-await receiver.hears(1);
-assert.equal(receiver.heard.at(-1)?.hash, hash);
-say("disputed, and the shop was told");
+await receiver.waitFor(1);
+assert.equal(receiver.received.at(-1)?.hash, hash);
+say("disputed, and the shop was notified");
 
 const refund = await shop.ask("/ws/refund", {
   operation: "request",

@@ -20,5 +20,5 @@ for (const [code, action, expected] of [
   assert.equal((await shop.query(code)).status, expected);
   say(`${code}: PE for a day, then ${expected}`);
 }
-await receiver.hears(2);
-say("the shop was told of both");
+await receiver.waitFor(2);
+say("the shop was notified of both");

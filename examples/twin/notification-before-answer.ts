@@ -16,11 +16,11 @@ await using shop = await Shop.open({
 });
 let answered = false;
 const order: string[] = [];
-receiver.onHeard = () =>
-  order.push(answered ? "heard after the answer" : "heard before the answer");
+receiver.onReceived = () =>
+  order.push(answered ? "received after the answer" : "received before the answer");
 const payment = await shop.pay("order-1");
 answered = true;
-await receiver.hears(1);
-assert.deepEqual(order, ["heard before the answer"]);
-assert.equal(receiver.heard[0]?.hash, payment.hash);
-say("the shop was told of the payment before its charge was answered");
+await receiver.waitFor(1);
+assert.deepEqual(order, ["received before the answer"]);
+assert.equal(receiver.received[0]?.hash, payment.hash);
+say("the shop was notified of the payment before its charge was answered");

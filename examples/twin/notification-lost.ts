@@ -12,18 +12,18 @@ receiver.status = 503;
 const { hash } = await shop.pay("order-1", { auto_capture: false });
 await shop.payment("/ws/capture", { hash });
 await shop.world.clock.advance("2d");
-const tries = receiver.heard.length;
+const tries = receiver.received.length;
 assert.ok(tries > 3);
 say(`down: tried ${tries} times in two days`);
 
 receiver.status = 204;
 await shop.world.clock.advance("1d");
-const [told] = await shop.world.notifications.list();
-assert.equal(told?.deliveries[0]?.state, "delivered");
-assert.equal(new Set(receiver.heard.map(({ id }) => id)).size, 1);
+const [notification] = await shop.world.notifications.list();
+assert.equal(notification?.deliveries[0]?.state, "delivered");
+assert.equal(new Set(receiver.received.map(({ id }) => id)).size, 1);
 say("back: delivered, under the same id as all the tries before");
 
 await shop.world.notifications.resend({ hash });
 await shop.world.clock.advance("1min");
-assert.equal(receiver.heard.length, tries + 2);
+assert.equal(receiver.received.length, tries + 2);
 say("and once more on demand");

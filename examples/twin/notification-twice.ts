@@ -12,7 +12,7 @@ await using shop = await Shop.open({
 });
 const seen = new Set<string>();
 let handled = 0;
-receiver.onHeard = ({ id }) => {
+receiver.onReceived = ({ id }) => {
   if (seen.has(id)) return;
   seen.add(id);
   handled += 1;
@@ -20,7 +20,7 @@ receiver.onHeard = ({ id }) => {
 const { hash } = await shop.pay("order-1", { auto_capture: false });
 await shop.payment("/ws/capture", { hash });
 await shop.world.clock.advance("1min");
-await receiver.hears(2);
-assert.equal(receiver.heard.length, 2);
+await receiver.waitFor(2);
+assert.equal(receiver.received.length, 2);
 assert.equal(handled, 1);
-say(`heard ${receiver.heard.length} times, handled once`);
+say(`received ${receiver.received.length} times, handled once`);

@@ -13,7 +13,7 @@ say("right after the charge: PE");
 
 await shop.world.clock.advance("10min");
 assert.equal((await shop.query("order-1")).status, "CA");
-say("ten minutes later: CA, the acquirer has never heard of it");
+say("ten minutes later: CA, the acquirer has never received it");
 
 assert.equal((await shop.pay("order-1-again")).status, "CO");
 say("the second order is paid");

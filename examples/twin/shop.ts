@@ -118,7 +118,7 @@ export function order(code: string, creditcard: Fields = {}, more: Fields = {}):
 }
 
 /** A received notification: the payment with this hash changed. */
-export interface Told {
+export interface Notification {
   readonly hash: string;
   /** The same id for each delivery of the same notification. */
   readonly id: string;
@@ -126,18 +126,18 @@ export interface Told {
 
 /** A shop's receiver of notifications, on a free port. It answers each with `status`. */
 export class Receiver {
-  readonly heard: Told[] = [];
+  readonly received: Notification[] = [];
   /** Called for each notification before it is answered. */
-  onHeard: ((told: Told) => void) | undefined;
+  onReceived: ((notification: Notification) => void) | undefined;
   status = 204;
   readonly #server = createServer((request, response) => {
     const pieces: Buffer[] = [];
     request.on("data", (piece: Buffer) => pieces.push(piece));
     request.on("end", () => {
       const hash = new URLSearchParams(Buffer.concat(pieces).toString()).get("hash_codes") ?? "";
-      const told = { hash, id: String(request.headers["webhook-id"]) };
-      this.heard.push(told);
-      this.onHeard?.(told);
+      const notification = { hash, id: String(request.headers["webhook-id"]) };
+      this.received.push(notification);
+      this.onReceived?.(notification);
       response.writeHead(this.status).end();
     });
   });
@@ -158,10 +158,10 @@ export class Receiver {
   }
 
   /** Resolves when `count` notifications have arrived. */
-  async hears(count: number): Promise<void> {
-    for (let looks = 0; looks < 1_000 && this.heard.length < count; looks += 1)
+  async waitFor(count: number): Promise<void> {
+    for (let looks = 0; looks < 1_000 && this.received.length < count; looks += 1)
       await new Promise((resolve) => void setTimeout(resolve, 10));
-    assert.ok(this.heard.length >= count, `${this.heard.length} of ${count} were heard`);
+    assert.ok(this.received.length >= count, `${this.received.length} of ${count} were received`);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

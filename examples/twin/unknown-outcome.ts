@@ -17,5 +17,5 @@ say(`right after the charge: ${payment.status}`);
 
 await shop.world.clock.advance("1min");
 assert.equal((await shop.query("order-1")).status, "CO");
-assert.equal(receiver.heard.at(-1)?.hash, payment.hash);
-say("a minute later: CO, and the shop was told");
+assert.equal(receiver.received.at(-1)?.hash, payment.hash);
+say("a minute later: CO, and the shop was notified");
