@@ -43,7 +43,7 @@ async function main(): Promise<void> {
     floor.push(theirs.startMs);
     await theirs.stop();
   }
-  tell(
+  report(
     `start to the first answer, a new installation   ${ms(median(cofre))}, a bare server ${ms(median(floor))} (medians of ${starts})`,
   );
 
@@ -56,14 +56,14 @@ async function main(): Promise<void> {
   const barePort = (bareServer.address() as AddressInfo).port;
   const made = await perSecond(port);
   const answered = await perSecond(barePort);
-  tell(
+  report(
     `worlds made over HTTP, ${connections} connections        ${made.toFixed(0)} a second; POSTs that a bare server answers: ${answered.toFixed(0)}`,
   );
   bareServer.closeAllConnections();
   bareServer.close();
   await server.stop();
 
-  if (chromiumFile === undefined) return tell("first paint: there is no Chromium");
+  if (chromiumFile === undefined) return report("first paint: there is no Chromium");
   const console = await startCofreAt(port, "paint");
   const browser = await startChromium();
   const paints: number[] = [];
@@ -82,7 +82,7 @@ async function main(): Promise<void> {
     await browser.close();
     await console.stop();
   }
-  tell(
+  report(
     `first contentful paint of the console             ${ms(median(paints))} (median of ${paints.length}, each with an empty cache)`,
   );
 }
@@ -133,6 +133,6 @@ function ms(value: number): string {
   return `${value.toFixed(0)} ms`;
 }
 
-function tell(line: string): void {
+function report(line: string): void {
   process.stdout.write(`${line}\n`);
 }

@@ -36,7 +36,7 @@ const ways: readonly Failover[] = [
   { how: "stop", alone: true },
 ];
 
-function tell(context: TestContext, { figures, violations }: KillReport): void {
+function showReport(context: TestContext, { figures, violations }: KillReport): void {
   for (const [name, figure] of Object.entries(figures)) context.diagnostic(`${name}: ${figure}`);
   for (const violation of violations.slice(0, 20)) context.diagnostic(`violation: ${violation}`);
 }
@@ -60,7 +60,7 @@ describe(
           await run.untilAcknowledged(50);
         },
       );
-      tell(context, report);
+      showReport(context, report);
       assert.deepEqual(report.violations, []);
       assert.ok((report.figures["ms until all was settled"] ?? Number.POSITIVE_INFINITY) <= 60_000);
       // A stall of the machine affects one failover, not most.
@@ -108,7 +108,7 @@ describe(
         await run.pair.waitForStandby(true);
         await run.untilAcknowledged(50);
       });
-      tell(context, report);
+      showReport(context, report);
       assert.deepEqual(report.violations, []);
     });
 
@@ -152,7 +152,7 @@ describe(
           await run.untilAcknowledged(50);
         },
       );
-      tell(context, report);
+      showReport(context, report);
       assert.deepEqual(report.violations, []);
       assert.ok((report.figures["attempts that recovery was seen to settle"] ?? 0) > dropped / 10);
     });
@@ -179,7 +179,7 @@ test(
         await run.untilAcknowledged(200);
       },
     );
-    tell(context, report);
+    showReport(context, report);
     assert.deepEqual(report.violations, []);
     assert.equal(report.figures["answers that never came"], 0);
     // Internal error, not written, outcome unknown.
@@ -198,7 +198,7 @@ describe("controls: the judge objects", { skip }, () => {
         await run.failOver({ how: "kill", alone: true });
       },
     );
-    tell(context, report);
+    showReport(context, report);
     assert.ok(
       report.violations.some((violation) =>
         /^an acknowledged (?:payment|token) is there/.test(violation),
@@ -256,7 +256,7 @@ describe("controls: the judge objects", { skip }, () => {
       const root = plantedCopy(bug);
       context.after(() => rmSync(root, { recursive: true, force: true }));
       const report = await runFailover({ roots: [root], seed, settleMs: 2_000 }, script);
-      tell(context, report);
+      showReport(context, report);
       assert.ok(
         report.violations.some((violation) => says.test(violation)),
         `the judge says ${says.source}`,

@@ -18,7 +18,7 @@ const seed = Number(process.env["COFRE_KILL_SEED"] ?? "1");
  */
 const cyclesOfInstallation = 50;
 
-function tell(context: TestContext, { figures, violations }: KillReport): void {
+function showReport(context: TestContext, { figures, violations }: KillReport): void {
   for (const [name, figure] of Object.entries(figures)) context.diagnostic(`${name}: ${figure}`);
   for (const violation of violations.slice(0, 20)) context.diagnostic(`violation: ${violation}`);
 }
@@ -47,7 +47,7 @@ describe(
           seed: own,
           settleMs: 120_000,
         });
-        tell(context, report);
+        showReport(context, report);
         assert.deepEqual(report.violations, []);
         // A run without these events would prove nothing.
         assert.ok((report.figures["kills with attempts in flight"] ?? 0) > kills / 4);
@@ -95,7 +95,7 @@ describe("controls: the judge objects", () => {
       const root = plantedCopy(bug);
       context.after(() => rmSync(root, { recursive: true, force: true }));
       const report = await runKills({ root, cycles: most, seed, stop: true, settleMs });
-      tell(context, report);
+      showReport(context, report);
       assert.ok(
         report.violations.some((violation) => says.test(violation)),
         `the judge says ${says.source}`,

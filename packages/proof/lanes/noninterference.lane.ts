@@ -17,7 +17,7 @@ const receiver = new Receiver();
 before(() => receiver.listen());
 after(() => receiver.close());
 
-function tell(context: TestContext, { different, allowed, example, bytes }: Pairs): void {
+function showReport(context: TestContext, { different, allowed, example, bytes }: Pairs): void {
   context.diagnostic(`${bytes} bytes compared`);
   for (const [name, count] of different)
     context.diagnostic(`differs in ${count} pairs, and may not: ${name}`);
@@ -33,7 +33,7 @@ for (let first = 0; first < pairs; first += partPairs) {
   const count = Math.min(partPairs, pairs - first);
   test(`${count} pairs of runs, from seed ${first}, that differ in a security code leave the same behind`, async (context) => {
     const compared = await comparePairs({ pairs: count, first, kind: "cvv", receiver });
-    tell(context, compared);
+    showReport(context, compared);
     assert.deepEqual(compared.different, new Map());
     assert.ok(compared.bytes > count * 1_000);
   });
@@ -41,7 +41,7 @@ for (let first = 0; first < pairs; first += partPairs) {
 
 test(`${middlePairs} pairs of runs that differ in a number's middle digits differ in ciphertexts, fingerprints and the keyed MACs of both only`, async (context) => {
   const compared = await comparePairs({ pairs: middlePairs, kind: "middle", receiver });
-  tell(context, compared);
+  showReport(context, compared);
   assert.deepEqual(compared.different, new Map());
   // The number was used: the values derived from it differ.
   assert.deepEqual([...compared.allowed.keys()].toSorted(), [
@@ -124,7 +124,7 @@ describe("controls: a program that tells is caught", () => {
         receiver,
         start: copy.startCofre,
       });
-      tell(context, compared);
+      showReport(context, compared);
       assert.ok(compared.different.has(caughtIn));
     });
   }

@@ -59,7 +59,12 @@ const dearestRefusal = 0.15;
 const maxMemoryMebibytes = 160;
 const longestBackMs = 5_000;
 
-function tell(context: TestContext, name: string, sent: readonly SentRequest[], ms: number): void {
+function showReport(
+  context: TestContext,
+  name: string,
+  sent: readonly SentRequest[],
+  ms: number,
+): void {
   const [accepted, refused] = [latencies(sent, "accepted"), latencies(sent, "refused")];
   const times = (of: readonly number[]): string =>
     `${quantile(of, 0.5).toFixed(1)} / ${quantile(of, 0.99).toFixed(1)} ms`;
@@ -107,9 +112,9 @@ async function overloadBySlowAcquirer(
     const after = await run.received(run.load.closed(places / 2, latencyMs));
     const violations = [...(await run.judge(root === serverRoot ? 60_000 : 5_000))];
 
-    tell(context, "before", before, latencyMs * 2);
-    tell(context, `at ${times} times the capacity`, under, tookMs);
-    tell(context, "afterwards", after, latencyMs);
+    showReport(context, "before", before, latencyMs * 2);
+    showReport(context, `at ${times} times the capacity`, under, tookMs);
+    showReport(context, "afterwards", after, latencyMs);
     const is = (holds: boolean, what: string): void => void (holds || violations.push(what));
     violations.push(
       ...wrong("before", before),
@@ -192,7 +197,7 @@ test("an acquirer that says nothing: what piles up is bounded, the rest is refus
   settledAfterDeadAcquirer = run.judge(600_000);
   settledAfterDeadAcquirer.catch(() => undefined);
 
-  tell(context, "while it says nothing", under, loadMs);
+  showReport(context, "while it says nothing", under, loadMs);
   const unknown = under.filter(({ reported }) => reported?.status === "PE").length;
   context.diagnostic(
     `${unknown} without an outcome; sales are captured again ${backMs} ms after it speaks`,
@@ -235,8 +240,8 @@ test("a slow store: commits grow, excess is refused, nothing acknowledged is los
     const under = await run.received(run.load.open(perSecond * 2, loadMs));
     const tookMs = performance.now() - begin;
     const backMs = await run.backWithin(longestBackMs);
-    tell(context, `${places} shops`, capacityRun, 1_500);
-    tell(context, "at twice the capacity", under, tookMs);
+    showReport(context, `${places} shops`, capacityRun, 1_500);
+    showReport(context, "at twice the capacity", under, tookMs);
     context.diagnostic(`back after ${backMs} ms`);
     assert.deepEqual([...wrong("at capacity", capacityRun), ...wrong("under load", under)], []);
     assert.equal(refusedIn(capacityRun), 0, "as many shops as places: nobody is refused");
@@ -263,8 +268,8 @@ test("crowds: shops that never wait, connections beyond the limit, slow clients,
     const many = await run.received(run.load.closed(200, loadMs));
     const refusalMs =
       (run.cpuMs - cpu - latencies(many, "accepted").length * saleMs) / refusedIn(many);
-    tell(context, "16 shops", few, 2_000);
-    tell(context, "200 shops that never wait", many, loadMs);
+    showReport(context, "16 shops", few, 2_000);
+    showReport(context, "200 shops that never wait", many, loadMs);
     context.diagnostic(
       `a refusal costs ${(refusalMs / saleMs).toFixed(3)} of a sale's processor time`,
     );
@@ -297,7 +302,7 @@ test("crowds: shops that never wait, connections beyond the limit, slow clients,
       async () => slowBodies.connected + slowHeads.connected === 80,
     );
     const besideSlow = await run.received(run.load.closed(16, 1_000));
-    tell(context, "16 shops beside 80 slow clients", besideSlow, 1_000);
+    showReport(context, "16 shops beside 80 slow clients", besideSlow, 1_000);
     assert.deepEqual(wrong("beside slow clients", besideSlow), []);
     assert.equal(refusedIn(besideSlow), 0, "slow clients take no places");
     assert.equal(slowBodies.open + slowHeads.open, 80, "control: they are still there");
@@ -312,7 +317,7 @@ test("crowds: shops that never wait, connections beyond the limit, slow clients,
       });
       await until("those beyond the limit are gone", async () => crowd.open <= 300);
       const besideCrowd = await run.received(run.load.closed(16, 1_000));
-      tell(context, "16 shops beside a crowd of connections", besideCrowd, 1_000);
+      showReport(context, "16 shops beside a crowd of connections", besideCrowd, 1_000);
       assert.deepEqual(
         wrong("beside a crowd", besideCrowd),
         [],
@@ -334,7 +339,7 @@ test("crowds: shops that never wait, connections beyond the limit, slow clients,
     );
     const besideAhead = await run.received(run.load.closed(12, 1_000));
     ahead.destroy();
-    tell(context, "12 shops beside one that sends ahead", besideAhead, 1_000);
+    showReport(context, "12 shops beside one that sends ahead", besideAhead, 1_000);
     assert.deepEqual(wrong("beside one that sends ahead", besideAhead), []);
     assert.equal(
       refusedIn(besideAhead),

@@ -14,7 +14,7 @@ const seed = Number(process.env["COFRE_POWER_SEED"] ?? "1");
 const controlRuns = 3;
 const skip = whyNoLoopDisk() ?? false;
 
-function tell(context: TestContext, { figures, violations }: KillReport): void {
+function showReport(context: TestContext, { figures, violations }: KillReport): void {
   for (const [name, figure] of Object.entries(figures)) context.diagnostic(`${name}: ${figure}`);
   for (const violation of violations.slice(0, 5)) context.diagnostic(`violation: ${violation}`);
 }
@@ -30,7 +30,7 @@ test(
       power: true,
       settleMs: 30_000,
     });
-    tell(context, report);
+    showReport(context, report);
     assert.deepEqual(report.violations, []);
     assert.ok((report.figures["kills with attempts in flight"] ?? 0) > cycles / 4);
     assert.ok((report.figures["acknowledged writes"] ?? 0) > cycles * 10);
@@ -61,7 +61,7 @@ test(
         stop: true,
         settleMs: 3_000,
       });
-      tell(context, report);
+      showReport(context, report);
       assert.ok(
         report.violations.some((violation) =>
           /^an acknowledged (?:payment|token) is there/.test(violation),

@@ -9,14 +9,14 @@ import { plantedCopy } from "../../server/test/support/planted-copy.ts";
 const faulted = Number(process.env["COFRE_UPSTREAM_FAULTED"] ?? "1000");
 const seed = Number(process.env["COFRE_UPSTREAM_SEED"] ?? "1");
 
-function tell(context: TestContext, { figures, violations }: FaultReport): void {
+function showReport(context: TestContext, { figures, violations }: FaultReport): void {
   for (const [name, figure] of Object.entries(figures)) context.diagnostic(`${name}: ${figure}`);
   for (const violation of violations.slice(0, 20)) context.diagnostic(`violation: ${violation}`);
 }
 
 test(`two Cofre processes agree to the cent after ${faulted} payments over a bad network`, async (context) => {
   const report = await runFaults({ faulted, seed, settleMs: 120_000 });
-  tell(context, report);
+  showReport(context, report);
   assert.deepEqual(report.violations, []);
 });
 
@@ -64,7 +64,7 @@ describe("controls: the comparison objects", { concurrency: true }, () => {
       const root = plantedCopy(bug);
       context.after(() => rmSync(root, { recursive: true, force: true }));
       const report = await runFaults({ root, faulted: least, seed, settleMs: 10_000 });
-      tell(context, report);
+      showReport(context, report);
       assert.ok(
         report.violations.some((violation) => says.test(violation)),
         `the comparison says ${says.source}`,

@@ -439,11 +439,11 @@ const maximumEvents = 20_000;
 export async function runScenario(
   { plan, run }: Scenario,
   diesAt: readonly number[],
-  tell?: (line: string) => void,
+  report?: (line: string) => void,
 ): Promise<MatrixRun> {
   const whole: Plan = { ...quiet, ...plan };
   const installation = new Installation(whole);
-  if (tell !== undefined) installation.auditor.note = tell;
+  if (report !== undefined) installation.auditor.note = report;
   installation.diesAt = new Set(diesAt);
   const routes = whole.routed ? [{ connectors: ["main", "backup"] }] : [];
   const settings = {

@@ -25,14 +25,14 @@ const maximumEvents = 200_000;
  * One whole run: faults, then healing, then nothing may be left open. Everything follows from the
  * seed. `tell` receives each event as a line.
  */
-export async function runSeed(seed: number, tell?: (line: string) => void): Promise<SeedReport> {
+export async function runSeed(seed: number, report?: (line: string) => void): Promise<SeedReport> {
   const plan = planOf(seed);
   const installation = new Installation(plan);
   const { auditor, time } = installation;
   const trace = createHash("sha256");
   auditor.note = (what) => {
     trace.update(`${time.elapsed()} ${time.now()} ${what}\n`);
-    tell?.(`${momentOf(time.elapsed())}  ${what}`);
+    report?.(`${momentOf(time.elapsed())}  ${what}`);
   };
   const routes = plan.routed ? [{ connectors: ["main", "backup"] }] : [];
   const settings = {

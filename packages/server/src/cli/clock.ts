@@ -1,7 +1,7 @@
 import { ClientProblem, tellingProblems } from "./client-problem.ts";
 import { clientOf, clientOptions, type CofreClient, isRecord, printable } from "./cofre-client.ts";
 import { type ClientCommand, type CommandHost, exitCodes } from "./command.ts";
-import { tellingProgress } from "./progress.ts";
+import { reportingProgress } from "./progress.ts";
 import { clockLine } from "./world.ts";
 
 type Answer = Readonly<Record<string, unknown>>;
@@ -73,7 +73,7 @@ async function moved(client: CofreClient, host: CommandHost, first: Answer): Pro
   const sum = new Map<string, number>();
   let before: string | undefined;
   for (let next = first; ;) {
-    const answer = await tellingProgress(
+    const answer = await reportingProgress(
       host,
       client.clock(next),
       async () => `on the way: ${timeOf(await client.clock())}`,

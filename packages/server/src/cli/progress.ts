@@ -4,13 +4,13 @@ import type { CommandHost } from "./command.ts";
 export const reportIntervalMs = 2_000;
 
 /** Waits for `task`, and prints the result of `progress` at intervals until it ends. */
-export async function tellingProgress<T>(
+export async function reportingProgress<T>(
   { say, scheduler }: Pick<CommandHost, "say" | "scheduler">,
   task: Promise<T>,
   progress: () => Promise<string>,
 ): Promise<T> {
   const ended = new AbortController();
-  const tell = async (): Promise<void> => {
+  const report = async (): Promise<void> => {
     while (!ended.signal.aborted) {
       await scheduler.sleep(reportIntervalMs, ended.signal);
       const line = await progress();
@@ -19,7 +19,7 @@ export async function tellingProgress<T>(
     }
   };
   // A failure to get the progress is ignored: the task reports its own.
-  tell().catch(() => undefined);
+  report().catch(() => undefined);
   try {
     return await task;
   } finally {

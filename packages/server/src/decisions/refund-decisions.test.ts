@@ -80,7 +80,7 @@ function assertRefunds(
 
 const fact = (name: string, id: number, by: string, detail = {}) =>
   [{ fact: name, attempt: id, by, detail }] as never;
-const tell = (payment: Payment) => [{ kind: "refund", paymentId: payment.id }] as const;
+const notify = (payment: Payment) => [{ kind: "refund", paymentId: payment.id }] as const;
 
 describe("asking for a refund", () => {
   const ask = (
@@ -254,7 +254,7 @@ describe("a refund that is due", () => {
     });
     assertRefunds(step(payment), payment, [newRefund(1), pending], {
       facts: fact("refund_queued", 2, "clock"),
-      notifications: tell(payment),
+      notifications: notify(payment),
     });
   });
 
@@ -323,7 +323,7 @@ describe("the answer to a refund", () => {
       [newRefund(1), cancelled],
       {
         facts: fact("refund_declined", 2, "recovery", { responseCode: "05" }),
-        notifications: tell(payment),
+        notifications: notify(payment),
       },
     );
   });
@@ -342,7 +342,7 @@ describe("the answer to a refund", () => {
       {
         facts: fact("refund_approved", 2, "recovery"),
         entries: refundEntries(before, 333n, 100n),
-        notifications: tell(before),
+        notifications: notify(before),
       },
     );
   });

@@ -102,7 +102,7 @@ const refunds: Readonly<Record<string, Steps<RefundState, RefundFact>>> = {
   ],
 };
 
-function tell<State extends string, Fact extends string>(
+function testMachine<State extends string, Fact extends string>(
   lives: Readonly<Record<string, Steps<State, Fact>>>,
   machine: {
     readonly initial: State;
@@ -148,6 +148,6 @@ function tell<State extends string, Fact extends string>(
 }
 
 describe("a payment", () =>
-  tell(payments, paymentMachine, { states: paymentStates, facts: paymentFacts }));
+  testMachine(payments, paymentMachine, { states: paymentStates, facts: paymentFacts }));
 describe("a refund", () =>
-  tell(refunds, refundMachine, { states: refundStates, facts: refundFacts }));
+  testMachine(refunds, refundMachine, { states: refundStates, facts: refundFacts }));

@@ -742,13 +742,13 @@ test(
       waiveStandby: true,
     });
     context.after(() => earlier.close());
-    const tell = async (number: number, endpoints: readonly EndpointId[]): Promise<void> => {
+    const send = async (number: number, endpoints: readonly EndpointId[]): Promise<void> => {
       const payment = given.newPayment(number);
       await earlier.commit(given.paymentChange(payment));
       assert.deepEqual(await earlier.commit(notifying(payment, endpoints)), committed);
     };
     const own = urlEndpoint("https://a.example/?order=1");
-    await tell(1, [shop, own]);
+    await send(1, [shop, own]);
 
     const newer = await openStoreOn(url);
     context.after(() => newer.close());
@@ -756,7 +756,7 @@ test(
       `${merchantA} shop`,
       `${merchantA} ${queueOf(own)}`,
     ]);
-    await tell(2, [books]);
+    await send(2, [books]);
     await earlier.commit(moved(after(fresh(1, shop, 1), { state: "delivered" })));
     assert.deepEqual(await queuesDue(newer, soon), [
       `${merchantA} books`,

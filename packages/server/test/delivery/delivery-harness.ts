@@ -168,7 +168,7 @@ export class DeliveryHarness {
    * Commits the payment's next version with a notification; undefined when that could not be
    * committed.
    */
-  async tell(payment: Payment, kind: NotificationKind = "update"): Promise<Payment | undefined> {
+  async notify(payment: Payment, kind: NotificationKind = "update"): Promise<Payment | undefined> {
     const next = { ...payment, version: payment.version + 1 };
     const endpoints = this.endpointsOf(payment.merchantId);
     const targets = targetsOf(endpoints, payment.order.notificationUrl);
@@ -186,7 +186,7 @@ export class DeliveryHarness {
 
   /** One payment with one notification. */
   async event(merchantId: MerchantId, notificationUrl?: string): Promise<Payment> {
-    const reported = await this.tell(await this.payment(merchantId, notificationUrl));
+    const reported = await this.notify(await this.payment(merchantId, notificationUrl));
     assert.ok(reported !== undefined);
     return reported;
   }

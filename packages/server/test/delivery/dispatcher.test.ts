@@ -98,10 +98,10 @@ describe("a notification", () => {
     harness.account(merchantA, [endpoint("shop")]);
     harness.start();
     const payment = await harness.payment(merchantA);
-    assert.equal(await harness.tell(payment), undefined);
+    assert.equal(await harness.notify(payment), undefined);
     await harness.run(minute);
     assert.equal(harness.received.length, 0);
-    assert.ok((await harness.tell(payment)) !== undefined, "control: the next one is committed");
+    assert.ok((await harness.notify(payment)) !== undefined, "control: the next one is committed");
     await harness.run(minute);
     assert.equal(harness.received.length, 1);
     await harness.stop();
@@ -371,8 +371,8 @@ describe("order", () => {
     harness.start();
     const payment = await harness.event(merchantA);
     const other = await harness.payment(merchantA);
-    await harness.tell(payment, "refund");
-    await harness.tell(other);
+    await harness.notify(payment, "refund");
+    await harness.notify(other);
     await harness.run(hour);
 
     const delivered = harness.received
@@ -388,7 +388,7 @@ describe("order", () => {
     harness.start();
     let payment: Payment | undefined = await harness.event(merchantA);
     for (let count = 0; count < 20; count += 1)
-      payment = payment === undefined ? undefined : await harness.tell(payment, "refund");
+      payment = payment === undefined ? undefined : await harness.notify(payment, "refund");
     await harness.run(hour);
     assert.deepEqual(
       harness.received.map(({ number }) => number),
@@ -517,7 +517,7 @@ describe("the sender dies", () => {
       return steps.length - 1 === killAt;
     };
     const payment = await harness.event(merchantA);
-    await harness.tell(payment, "refund");
+    await harness.notify(payment, "refund");
     await harness.run(5 * second);
     if (killAt < steps.length) harness.start();
     await harness.run(minute);
@@ -680,7 +680,7 @@ describe("chaos for testers", () => {
     for (let count = 0; count < events / perPayment; count += 1) {
       let payment: Payment | undefined = await harness.payment(merchantA);
       for (let reported = 0; reported < perPayment && payment !== undefined; reported += 1)
-        payment = await harness.tell(payment);
+        payment = await harness.notify(payment);
     }
     await harness.run(hour);
     assert.ok(

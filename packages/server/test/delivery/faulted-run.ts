@@ -90,7 +90,7 @@ export async function faultedRun(events: number, seed: number): Promise<void> {
         merchantId,
         chance.happens(200) ? `https://order${chance.below(5)}.example/` : undefined,
       ));
-    const next = await harness.tell(payment);
+    const next = await harness.notify(payment);
     if (next === undefined) {
       // The commit's outcome is unknown: the payment is read again, as an operation would.
       const stored = await harness.reread(payment);

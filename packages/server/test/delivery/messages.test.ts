@@ -82,8 +82,8 @@ describe("several payments in one message", () => {
     harness.account(merchantA, [shop(10)]);
     const [first, second] = await waiting(harness, 3);
     assert.ok(first !== undefined && second !== undefined);
-    await harness.tell(first, "refund");
-    await harness.tell(second, "update");
+    await harness.notify(first, "refund");
+    await harness.notify(second, "update");
     harness.start();
     await harness.run(minute);
     assert.deepEqual(
@@ -373,7 +373,7 @@ describe("a message that was fixed stays as it is", () => {
         const known = chance.happens(300)
           ? payments[chance.below(Math.max(1, payments.length))]
           : undefined;
-        const next = await harness.tell(known ?? (await harness.payment(merchantA)));
+        const next = await harness.notify(known ?? (await harness.payment(merchantA)));
         if (next !== undefined) payments = [...payments.filter(({ id }) => id !== next.id), next];
         if (reported % 10 === 0)
           harness.account(merchantA, [shop(chance.between(1, 12)), endpoint("books")]);

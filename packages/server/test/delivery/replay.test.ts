@@ -53,7 +53,7 @@ describe("a replay", () => {
       (await harness.store.notificationsOf(merchantA, 0, 1))[0]?.paymentId ?? never(),
     );
     assert.ok(payment !== undefined);
-    await harness.tell(payment, "refund");
+    await harness.notify(payment, "refund");
     await harness.run(second);
 
     assert.deepEqual(await again(harness, { paymentId: payment.id }), {
