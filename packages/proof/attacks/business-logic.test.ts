@@ -59,7 +59,7 @@ const noAmounts = [
 ];
 
 describe("an amount", () => {
-  test("that is none is captured by nobody", async () => {
+  test("that is invalid is not captured", async () => {
     await using server = await startTestServer();
     await server.get("/__cofre/settings", { ...key, "settings[partialCapture]": "true" });
     await pay(server, "held", false);
@@ -80,7 +80,7 @@ describe("an amount", () => {
     );
   });
 
-  test("that is none is given back to nobody, and never more than was taken", async () => {
+  test("that is invalid is not refunded, and never more than was captured", async () => {
     await using server = await startTestServer();
     await pay(server, "paid", true);
     const refund = { operation: "request", description: "x" };
@@ -91,7 +91,7 @@ describe("an amount", () => {
     await refusedWithout(server, "paid", "/ws/refund", { ...refund, amount: "60.00" });
   });
 
-  test("that is none is charged to nobody", async () => {
+  test("that is invalid is not charged", async () => {
     await using server = await startTestServer();
     for (const [index, amount_total] of noAmounts.entries()) {
       const { body } = await server.postJson(

@@ -107,7 +107,7 @@ describe("a request that another page causes", () => {
     assert.equal(await wireStatus(hash), "PE");
   });
 
-  test("nobody is signed in, or out, or enrolled by another page", async () => {
+  test("another page signs no user in or out and enrols none", async () => {
     const fields = {
       action: "sign_in",
       name: operator.name,
@@ -304,7 +304,7 @@ describe("a session", () => {
     }
   });
 
-  test("ends when nobody has done anything for a quarter of an hour, however often the page asks by itself", async () => {
+  test("ends when its user has done nothing for a quarter of an hour, however often the page asks by itself", async () => {
     const signed = await users.signIn(operator);
     const minute = 60_000;
     for (let minutes = 0; minutes < 14; minutes += 1) {
@@ -327,7 +327,7 @@ describe("a session", () => {
   });
 });
 
-describe("somebody who guesses", () => {
+describe("a client that guesses", () => {
   test("is locked out after too many wrong tries, also with what is right, until an admin says otherwise", async () => {
     const target = await users.invited(await users.signIn(admin), "Vera", "viewer");
     for (let tries = 0; tries < 11; tries += 1) {
@@ -367,7 +367,7 @@ describe("somebody who guesses", () => {
     await users.signIn(target);
   });
 
-  test("is told the same of a wrong name, a wrong password and a wrong code", async () => {
+  test("gets the same answer for a wrong name, a wrong password and a wrong code", async () => {
     const { name, password, secret } = operator;
     const code = (): string => users.code(secret);
     const answers = new Set<string>();
@@ -406,7 +406,7 @@ describe("somebody who guesses", () => {
   });
 });
 
-describe("somebody who tries without end", () => {
+describe("a client that tries without end", () => {
   const guess = (at: ConsoleUsers, name: string, headers: Headers = {}) =>
     ask(
       at.server,
@@ -665,7 +665,7 @@ describe("the page", () => {
     assert.match(await response.text(), /<meta name="cofre-console" content="login" \/>/);
   });
 
-  test("is not there where it is off, and there are no people where it takes a key", async () => {
+  test("is not there where it is off, and there are no users where it takes a key", async () => {
     await using off = await startTestServer({ environment: { COFRE_CONSOLE: "off" } });
     assert.equal((await fetch(`${off.url}/`)).status, 404);
     await using keyed = await startTestServer();

@@ -106,7 +106,7 @@ describe("a page that is not this server's", () => {
     );
   });
 
-  test("is one under a name that others in a private network can give away, unless the server is told that it is its own", async () => {
+  test("is one under a name that others in a private network can give away, unless it is set as the server's own", async () => {
     const names = [
       "cofre",
       "cofre.shop.svc.cluster.local",

@@ -249,7 +249,7 @@ async function answers(
 
 for (const held of [true, false]) {
   describe(`another merchant's identifiers of a ${held ? "held" : "paid and refunded"} payment`, () => {
-    test("answer like identifiers that nobody has, at every endpoint, and leave the owner's as it was", async (context) => {
+    test("answer like unknown identifiers, at every endpoint, and leave the owner's as it was", async (context) => {
       await using three = await startThreeMerchants();
       await using empty = await startThreeMerchants();
       const owned = await makeOwned(three.server, held);

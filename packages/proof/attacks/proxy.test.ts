@@ -42,7 +42,7 @@ async function startProxy(context: TestContext) {
 }
 
 describe("the proxy", () => {
-  test("is no open relay, in any spelling of another host", async (context) => {
+  test("is not an open relay, in any spelling of another host", async (context) => {
     const { cofre, elsewhere, ask } = await startProxy(context);
     const { port } = elsewhere;
     const spellings = [
@@ -95,7 +95,7 @@ describe("the proxy", () => {
     );
   });
 
-  test("lets go whoever was refused and keeps its own side open", async (context) => {
+  test("closes a refused connection and keeps its own side open", async (context) => {
     const { port } = await startProxy(context);
     const client = connect({ port, host: "127.0.0.1", allowHalfOpen: true });
     let received = "";
@@ -111,7 +111,7 @@ describe("the proxy", () => {
     assert.match(received, /^HTTP\/1\.1 403 /);
   });
 
-  test("says where somebody wanted to go, and no name, password, path or query", async (context) => {
+  test("reports the refused target, and no name, password, path or query", async (context) => {
     const { said, ask } = await startProxy(context);
     for (const request of [
       "CONNECT someone:secret@shop.example.com:443 HTTP/1.1\r\nHost: x\r\n\r\n",

@@ -181,7 +181,7 @@ describe("an upstream that answers with special words", () => {
 
 describe("a special word", () => {
   for (const word of words) {
-    test(`${word} on the command line is no word, option or command`, () => {
+    test(`${word} on the command line is not a word, option or command`, () => {
       // Arguments that are a path or a code accept any word.
       for (const [name, { paths }] of commandRows) {
         if (paths === undefined)

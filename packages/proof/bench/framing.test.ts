@@ -42,7 +42,7 @@ test("an answer without a length is an error, not a guess", () => {
   );
 });
 
-test("success is told from an error envelope and from another status", () => {
+test("success is distinguished from an error envelope and from another status", () => {
   const answerOf = (status: number, text: string): Answer => ({
     status,
     bytes: Buffer.from(text),

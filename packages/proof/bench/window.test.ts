@@ -94,7 +94,7 @@ test("a load that runs dry ends the window", async () => {
   });
 });
 
-test("sendAll sends exactly what it was told", async () => {
+test("sendAll sends exactly the given requests", async () => {
   await withServer(0, async (client, requests) => {
     await client.ensureOpen(4);
     await sendAll(client, loadOf(1_000), 101, 4);

@@ -73,7 +73,7 @@ describe("in a real browser", { skip: noBrowser }, () => {
     server.events.filter((event) => event.event === "request" && event.method === "OPTIONS").length;
 
   for (const way of ["fetch", "xhr"]) {
-    test(`a page of another origin stores a card with ${way}, and asks nobody for permission`, async () => {
+    test(`a page of another origin stores a card with ${way}, without a preflight request`, async () => {
       const before = preflights();
       const card = { ...testCard, card_number: 4_111_111_111_111_111, card_cvv: 123 };
       const said = (await inShop("pay", {
@@ -118,7 +118,7 @@ describe("in a real browser", { skip: noBrowser }, () => {
       assert.equal(preflights(), before);
     });
 
-    test(`a page of another origin reads with ${way} why a key is no good`, async () => {
+    test(`a page of another origin reads with ${way} why a key is refused`, async () => {
       const said = await inShop("pay", {
         way,
         cofre: server.url,
@@ -136,7 +136,7 @@ describe("in a real browser", { skip: noBrowser }, () => {
       assert.deepEqual(said, { check: { status: 409, body } });
     });
 
-    test(`control: with ${way} it reads nothing of the operations that are no browser's`, async () => {
+    test(`control: with ${way} it reads nothing of the operations that are not for browsers`, async () => {
       const error = await inShop("look", {
         way,
         method: "GET",
@@ -204,7 +204,7 @@ describe("in a real browser", { skip: noBrowser }, () => {
     assert.equal(telephone, light);
   });
 
-  test("control: a page with a script or a picture of somebody else's is found out", async () => {
+  test("control: a page with a foreign script or picture is detected", async () => {
     const page = await browser.newPage();
     const { errors, requests } = listen(page);
     await page.goto(`${server.url}/docs`);

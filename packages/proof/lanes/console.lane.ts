@@ -114,7 +114,7 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
     await page.screenshot({ path: join(pictures, `console-${name}.png`), fullPage: true });
   }
 
-  test("asks for the secret key, refuses others, keeps it in the tabs alone and forgets it when told", async () => {
+  test("asks for the secret key, refuses others, keeps it in the tabs alone and forgets it on request", async () => {
     await made();
     await inWindow(async (page) => {
       await page.goto(testServer.url);
@@ -346,7 +346,7 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
     });
   });
 
-  test("what happens elsewhere shows by itself, and whoever is in a row stays there", async () => {
+  test("changes made elsewhere appear, and the focused row keeps the focus", async () => {
     const { code, hash } = await held();
     await inConsole("#/payments", async (page) => {
       const link = page.getByRole("link", { name: code, exact: true });
@@ -361,7 +361,7 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
     });
   });
 
-  test("more than a page of new payments leaves none out, though nobody was looking", async () => {
+  test("more than a page of new payments leaves none out, though no page was open", async () => {
     const email = "gap@example.com";
     for (const address of ["#/payments", "#/payments?search=gap%40example.com"]) {
       const { code } = await made({ email });
@@ -423,7 +423,7 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
     });
   });
 
-  test("a payment is captured in part, refunded in part, and its page tells all of it", async () => {
+  test("a payment is captured in part, refunded in part, and its page shows all of it", async () => {
     const { code, hash } = await held();
     await inConsole(`#/payment/${hash}`, async (page) => {
       await page.getByText(code, { exact: true }).waitFor();

@@ -51,7 +51,7 @@ test(`${middlePairs} pairs of runs that differ in a number's middle digits diffe
   ]);
 });
 
-describe("controls: a program that tells is caught", () => {
+describe("controls: a program that leaks is caught", () => {
   const mask = "maskedPan: maskOf(source.card.pan), tokenDigest: undefined";
   const planted: readonly (PlantedBug & {
     readonly kind: "cvv" | "middle";

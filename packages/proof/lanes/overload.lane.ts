@@ -419,7 +419,7 @@ describe("controls: what a server does wrong under load is found", () => {
   }
 });
 
-test("after the acquirer that said nothing: recovery has emptied, nothing was charged twice, nothing told is untrue", async (context) => {
+test("after the acquirer that said nothing: recovery has emptied, nothing was charged twice, every reported status is true", async (context) => {
   const violations = await settledAfterDeadAcquirer;
   context.after(() => deadAcquirer?.close());
   context.diagnostic(`recovery settled ${deadAcquirer?.events("recovery_settled").length}`);

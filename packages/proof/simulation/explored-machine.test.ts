@@ -371,12 +371,12 @@ describe("everything that the decisions can make of a payment", () => {
     assert.deepEqual([...edges].toSorted(), rows.toSorted());
   });
 
-  test("control: a state that nothing leads out of is told", () => {
+  test("control: a state that nothing leads out of is reported", () => {
     const { problems } = explore(moves.filter(([name]) => name !== "reversed"));
     assert.ok([...problems].some((problem) => problem.startsWith('dead end: ["reversing"')));
   });
 
-  test("control: a decision that captures more than was authorized is told", () => {
+  test("control: a decision that captures more than was authorized is reported", () => {
     const tooMuch: Move = [
       "too much",
       (payment) => {

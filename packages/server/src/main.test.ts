@@ -135,7 +135,7 @@ function newFolder(context: TestContext): string {
 }
 
 describe("the program", () => {
-  test("tells an old Node what it lacks", async () => {
+  test("reports to an old Node what it lacks", async () => {
     const pretend = `data:text/javascript,Object.defineProperty(process.versions,"node",{value:"24.15.9"})`;
     const { code, stderr } = await run(["--version"], {}, ["--import", pretend]);
     assert.equal(code, 1);
@@ -323,7 +323,7 @@ describe("a start", () => {
     assert.equal(await serving.exitCode(), 1);
   });
 
-  test("tells of a variable that is no setting, and goes on", async (context) => {
+  test("reports an unknown variable, and continues", async (context) => {
     const serving = new Serving(context, ["--data-dir", ":memory:"], { COFRE_DASHBOARD_PORT: "1" });
     assert.equal((await serving.event("setting_unknown"))["name"], "COFRE_DASHBOARD_PORT");
     await serving.event("listening");
@@ -348,7 +348,7 @@ describe("a start", () => {
     },
   );
 
-  test("tells of a setting that is empty", async (context) => {
+  test("reports an empty setting", async (context) => {
     const serving = new Serving(context, ["--data-dir", ":memory:"], { COFRE_DATABASE_URL: "" });
     assert.equal((await serving.event("setting_empty"))["name"], "COFRE_DATABASE_URL");
     await serving.event("listening");
@@ -394,7 +394,7 @@ describe("a started server", () => {
     assert.equal(second.stderr, "");
   });
 
-  test("serves on where nobody hears what it says to people", async (context) => {
+  test("continues to serve when its standard error is closed", async (context) => {
     const server = new Serving(context, ["--data-dir", ":memory:"]);
     server.child.stderr?.destroy();
     await server.event("listening");

@@ -740,7 +740,7 @@ describe("architecture", () => {
       assert.equal(brokenOwnership(both).length, 1);
     });
 
-    test("a word in a comment, a string, a property or a longer name is no use", () => {
+    test("a word in a comment, a string, a property or a longer name is not a use", () => {
       const source = [
         "// Date.now() and Math.random() are elsewhere",
         "/* setTimeout(task) */",
@@ -857,14 +857,14 @@ describe("repository", () => {
     assert.equal(cardNumbersIn("card 4111111111111111 and 4111 1111 1111 1111").length, 0);
   });
 
-  test("no file names a directory of somebody's machine", () => {
+  test("no file names a directory of a private machine", () => {
     const found = files.flatMap((name) =>
       [...textOf(name).matchAll(machinePath)].map(([path]) => `${name}: ${path}`),
     );
     assert.deepEqual(found, []);
   });
 
-  test("control: a directory of somebody's machine is found", () => {
+  test("control: a directory of a private machine is found", () => {
     assert.equal(
       [...["see ", "home", "someone/cofre for it"].join("/").matchAll(machinePath)].length,
       1,

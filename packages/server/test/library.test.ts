@@ -176,7 +176,7 @@ describe("startCofre of the package", () => {
     await assert.rejects(other.payments.timeline("order-1"), /BP-QRY-2/);
   });
 
-  test("has the simulated acquirer do as it is told", async () => {
+  test("controls the simulated acquirer", async () => {
     await using cofre = await startCofre();
     await cofre.simulator.next({
       next: "decline",
@@ -227,7 +227,7 @@ describe("startCofre of the package", () => {
     assert.ok(named.length > 0);
   });
 
-  test("lists what receivers were told, and has them told again", async () => {
+  test("lists the notifications of receivers, and sends them again", async () => {
     await using cofre = await startCofre();
     const received: (() => void)[] = [];
     const receiver = createServer((request, response) => {
@@ -260,7 +260,7 @@ describe("startCofre of the package", () => {
     }
   });
 
-  test("logs to whoever asks, and is silent otherwise", async () => {
+  test("logs to a given function, and is silent otherwise", async () => {
     const events: string[] = [];
     const cofre = await startCofre({ log: ({ event }) => void events.push(event) });
     await pay(cofre, "logged");
@@ -268,7 +268,7 @@ describe("startCofre of the package", () => {
     assert.ok(events.includes("request"));
   });
 
-  test("goes on when whoever is told of it throws, which is not hidden", async (context) => {
+  test("continues when the log function throws, which is not hidden", async (context) => {
     const script = `
       import { startCofre } from ${JSON.stringify(new URL("../src/library.ts", import.meta.url).href)};
       const heard = new Set();
@@ -317,7 +317,7 @@ describe("startCofre of the package", () => {
     await assert.rejects(world.clock.set(new Date(8.64e15)), /COFRE-73/);
   });
 
-  test("closes once, however often it is asked, and answers nobody then", async () => {
+  test("closes once, however often it is called, and answers no request then", async () => {
     const cofre = await startCofre();
     await Promise.all([cofre.close(), cofre.close()]);
     await cofre.close();

@@ -75,7 +75,7 @@ describe("the package, installed into an empty folder", () => {
     }
   });
 
-  test("tells its version and its help through npx", async (context) => {
+  test("prints its version and its help through npx", async (context) => {
     const help = await run(context, "npx", "--no-install", "cofre", "--help");
     assert.equal(help.child.exitCode, 0, help.stderr);
     assert.match(help.stdout, /^Cofre \d+\.\d+\.\d+: .*\n\nUsage: cofre/);
@@ -154,7 +154,7 @@ import("cofre").then(async (imported) => {
     assert.match(stdout, /pass [1-9]/);
   });
 
-  test("tells an old Node what it lacks, instead of naming a module of Node's that is not there", async (context) => {
+  test("reports to an old Node what it lacks, instead of naming a module of Node's that is not there", async (context) => {
     const program = `
 Object.defineProperty(process, "versions", { value: { ...process.versions, node: process.argv[2] } });
 await import("cofre").then(({ startCofre }) => console.log(typeof startCofre), (error) => console.log(error.message));`;

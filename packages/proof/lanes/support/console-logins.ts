@@ -160,7 +160,7 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
     };
   });
 
-  test("whoever signs in comes to where they wanted, and whoever signs out sees nothing more", async () => {
+  test("a user who signs in gets to the requested page, and one who signs out sees nothing more", async () => {
     await inWindow(async (page) => {
       await page.goto(`${users.server.url}/#/tokens`);
       await heading(page, "Sign in").waitFor();
@@ -375,7 +375,7 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
     });
   });
 
-  test("the page says a minute before that the session ends, goes on when told, and keeps its address when it has ended", async () => {
+  test("the page says a minute before that the session ends, is extended on request, and keeps its address when it has ended", async () => {
     await as("operator", "#/tokens", async (page) => {
       await heading(page, "Tokens").waitFor();
       users.server.clock.advance(14 * minute + 10_000);
@@ -398,7 +398,7 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
     });
   });
 
-  test("an open page shows what a changed role allows, without being loaded anew, and keeps what is being typed", async () => {
+  test("an open page shows what a changed role allows, without being loaded again, and keeps what is being typed", async () => {
     const { hash } = await held();
     const rita = await users.invited(await users.signIn(staff.admin), "Rita", "operator");
     const make = async (fields: object): Promise<void> => {
@@ -459,7 +459,7 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
     });
   });
 
-  test("whoever presses what their role no longer allows is told, and the page shows what it allows", async () => {
+  test("an action that the role no longer allows is refused with a message, and the page shows what it allows", async () => {
     const ruth = await users.invited(await users.signIn(staff.admin), "Ruth", "operator");
     await inWindow(async (page) => {
       await page.goto(`${users.server.url}/#/try`);
@@ -478,7 +478,7 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
     });
   });
 
-  test("what was typed when a session ended is there again for the same person, but for passwords, and for nobody else", async () => {
+  test("what was typed when a session ended is there again for the same user only, except for passwords", async () => {
     const ended = async (page: Page): Promise<void> => {
       users.server.clock.advance(16 * minute);
       await look(page);
@@ -503,7 +503,7 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
     });
   });
 
-  test("a tab goes on as whoever signs in in another one, and so does one that signed out", async () => {
+  test("a tab continues as the user who signs in in another one, and so does one that signed out", async () => {
     await as("viewer", "#/tokens", async (page) => {
       const other = await page.context().newPage();
       await other.goto(`${users.server.url}/#/payments`);

@@ -282,7 +282,7 @@ export function viewTests({ server, receiver, made, inConsole }: ConsoleGiven): 
     });
   });
 
-  test("a list that takes its time says that it looks, and an answer that does not come is told instead", async () => {
+  test("a list that takes its time says that it looks, and a missing answer is reported instead", async () => {
     await inConsole("#/try", async (page) => {
       const requested = Promise.withResolvers<void>();
       await page.route("**/__cofre/payments", async (route) => {
@@ -300,7 +300,7 @@ export function viewTests({ server, receiver, made, inConsole }: ConsoleGiven): 
     });
   });
 
-  test("what tells by colour or shadow alone still tells in forced colours", async () => {
+  test("what is shown by colour or shadow alone is still visible in forced colours", async () => {
     const { hash } = await made({ creditcard: { ...testCard, auto_capture: false } });
     await inConsole(
       `#/payment/${hash}`,

@@ -81,7 +81,7 @@ describe("the files of the local authority", () => {
     assert.ok(read("php/cofre.ini").includes(`"${tlsFiles(directory).authority}"`));
   });
 
-  test("a folder in place of one that is written is told of by its name", async (context) => {
+  test("a folder in place of a written file is reported by its name", async (context) => {
     const { directory, open } = installation(context);
     await open();
     for (const path of [

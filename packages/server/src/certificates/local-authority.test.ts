@@ -93,7 +93,7 @@ describe("the local authority", () => {
     assert.equal(server.certificate.checkIP("::1"), "::1");
   });
 
-  test("is believed for no other name or address, and makes no other authority, whoever has its key", async () => {
+  test("is trusted for no other name or address, and its key makes no other authority", async () => {
     const elsewhere = { names: ["example.com"], addresses: [] };
     assert.equal(await refusalOf("example.com", misused(elsewhere)), "permitted subtree violation");
     // Together with a name that it may certify.
@@ -128,7 +128,7 @@ describe("the local authority", () => {
     );
   });
 
-  test("outlives what it signs, and both are made anew before they lapse", async () => {
+  test("outlives what it signs, and both are renewed before they expire", async () => {
     const at = (days: number) => laterBy(now, days * day);
     assert.ok(
       isGoodAuthority(authority, now) && isGoodServer(server, certifiedHosts, authority, now),
@@ -148,7 +148,7 @@ describe("the local authority", () => {
     assert.notEqual(other.certificate.subject, authority.certificate.subject);
   });
 
-  test("an authority that was constrained to other hosts is made anew", () => {
+  test("an authority that was constrained to other hosts is replaced", () => {
     const { publicKey } = generateKeyPairSync("ec", { namedCurve: "prime256v1" });
     const request = {
       subject: "Old",

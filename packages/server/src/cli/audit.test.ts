@@ -137,7 +137,7 @@ describe("cofre audit", () => {
     });
   }
 
-  test("refuses a file that is no database of Cofre's, was moved, or is of a version without the log", async (context) => {
+  test("refuses a file that is not a database of Cofre, was moved, or is of a version without the log", async (context) => {
     const { folder, store, environment } = await held(context);
     await store.close();
     const database = new DatabaseSync(join(folder, "cofre.db"));
@@ -272,7 +272,7 @@ describe("cofre audit", () => {
     assert.match((await run([], environment)).output, /^3 /m, "looking at it does not fail");
   });
 
-  test("notices by a noted head a log that was cut, or computed anew, which the chain alone does not", async (context) => {
+  test("detects by a stored head a log that was truncated or recomputed, which the chain alone does not", async (context) => {
     const { folder, store, fixture, environment } = await held(context);
     const early = (await run(["head"], environment)).output.trim();
     await fixture.users.record({
@@ -333,7 +333,7 @@ describe("cofre audit", () => {
     }
   });
 
-  test("prints nothing that moves a terminal's cursor, whatever somebody has put into the log", async (context) => {
+  test("prints nothing that moves a terminal's cursor, whatever was put into the log", async (context) => {
     const { folder, store, environment } = await held(context);
     await store.close();
     const bodies = [

@@ -87,7 +87,7 @@ describe("the command line", () => {
   }
 });
 
-test("a wrong command line tells which command was meant, and the help of that one can be asked for", () => {
+test("a wrong command line names the likely command, and the help of that one can be asked for", () => {
   const meant = (words: string) => {
     const read = readCommandLine(words.split(" "));
     return "problem" in read ? read.command : read.word;

@@ -84,7 +84,7 @@ describe("what a listener verifies", () => {
 });
 
 describe("the sequence as a listener sees it", () => {
-  test("begins anywhere, tells of a gap once, and knows what fills it", () => {
+  test("begins anywhere, reports a gap once, and knows what fills it", () => {
     const watch = new SequenceWatch();
     const seen = [7, 8, 11, 9, 9, 6, 12].map((number) => watch.see(number));
     assert.deepEqual(seen, [
@@ -98,7 +98,7 @@ describe("the sequence as a listener sees it", () => {
     ]);
   });
 
-  test("a jump over a million numbers is told without keeping them", () => {
+  test("a jump over a million numbers is reported without storing them", () => {
     const watch = new SequenceWatch();
     watch.see(1);
     assert.deepEqual(watch.see(1_000_000), { gap: [2, 999_999], late: false });

@@ -37,7 +37,7 @@ function configOf(...given: Parameters<typeof read>): Config {
   return reading.config;
 }
 
-test("variables of other tools and newer versions are told, not refused", () => {
+test("variables of other tools and newer versions are reported, not refused", () => {
   for (const name of [
     "COFRE_SOMETHING_ELSE",
     "COFRE_HOME",
@@ -276,7 +276,7 @@ describe("refusals", () => {
     });
   }
 
-  test("all problems are told at once", () => {
+  test("all problems are reported at once", () => {
     assert.equal(problemsOf({ COFRE_PORT: "x", COFRE_HOSTS: "y", COFRE_LOG_LEVEL: "z" }).length, 3);
   });
 
@@ -339,7 +339,7 @@ test("an empty variable counts as unset", () => {
   );
 });
 
-test("which variables are empty is told", () => {
+test("empty variables are reported", () => {
   const reading = read({
     COFRE_PORT: "",
     COFRE_DATABASE_URL_FILE: "",
@@ -408,7 +408,7 @@ test("the references have a row for every setting", () => {
   }
 });
 
-test("on a terminal a setting tells where its page is, and the file that a secret may come from", () => {
+test("on a terminal a setting shows its page, and the file that a secret may come from", () => {
   assert.doesNotMatch(settingsAsText(), /\]\(/);
   assert.match(settingsAsText(), /See clients \(docs\/clients\.md\)\./);
   assert.match(settingsAsText(), /^COFRE_DATABASE_URL, COFRE_DATABASE_URL_FILE = /m);

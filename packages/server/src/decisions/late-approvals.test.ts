@@ -97,7 +97,7 @@ describe("an approval that finds its attempt ended otherwise", () => {
     );
   });
 
-  test("of a void is taken into the books while the payment is held, and tells nothing new when it is given up", () => {
+  test("of a void is taken into the books while the payment is held, and announces nothing new when it is voided", () => {
     for (const state of ["authorized", "in_review"] as const) {
       assert.deepEqual(outcome(withState(state), voiding), ["nothing", "voided", 1]);
       assert.deepEqual(outcome(withState(state), { ...voiding, lapsed: true }), [

@@ -133,7 +133,7 @@ describe("the intention of a payment", () => {
   const intend = (over: Partial<PaymentOrder>) =>
     decideIntention(merchantId, id, { ...order, ...over }, now, answerBy);
 
-  test("is its first version, with an attempt that nobody has sent yet", () => {
+  test("is its first version, with an attempt that has not been sent yet", () => {
     assert.deepEqual(intend({}), {
       merchantId,
       at: now,
@@ -216,7 +216,7 @@ describe("the answer to an authorization", () => {
     );
   });
 
-  test("yes to a sale captures, and the merchant hears of it", () => {
+  test("yes to a sale captures, and the merchant is notified", () => {
     const made = decide(sold, approved);
     const fields = { state: "captured", authorized: amount, captured: amount } as const;
     assertChange(
@@ -239,7 +239,7 @@ describe("the answer to an authorization", () => {
     assert.deepEqual(decide(sold, approved, { notify: false })?.notifications, []);
   });
 
-  test("yes to an authorization holds, until the capture window is over; that is no news", () => {
+  test("yes to an authorization holds, until the capture window is over, without a notification", () => {
     const fields = { state: "authorized", authorized: amount } as const;
     assertChange(
       decide(held1, approved),
@@ -266,7 +266,7 @@ describe("the answer to an authorization", () => {
     );
   });
 
-  test("yes that recovery finds out is told although the payment stays PE: the merchant was left without an answer", () => {
+  test("yes that recovery resolves is announced although the payment stays PE: the merchant was left without an answer", () => {
     for (const manualReview of [false, true]) {
       const payment = { ...held1, order: { ...held1.order, manualReview } };
       assert.deepEqual(
@@ -474,14 +474,14 @@ describe("the answer to a capture", () => {
     );
   });
 
-  test("no that recovery finds out is told: the merchant was left without an answer, and may capture again", () => {
+  test("no that recovery resolves is announced: the merchant was left without an answer, and may capture again", () => {
     assert.deepEqual(
       decideCaptureOutcome(capturing, 2, refusal, now, "recovery")?.notifications,
       update(capturing),
     );
   });
 
-  test("yes takes what the attempt asked for, and the merchant hears of it", () => {
+  test("yes captures the amount of the attempt, and the merchant is notified", () => {
     const part = underWay("capturing", "capture", {
       attempt: newAttempt({ kind: "capture", number: 2, amount: 4_000n }),
     });
@@ -594,7 +594,7 @@ describe("the answer to a void", () => {
     }
   });
 
-  test("no that recovery finds out is told of when the merchant asked, and of no other", () => {
+  test("no that recovery resolves is announced if the merchant requested it, and no other", () => {
     const reported = (kind: AttemptKind): unknown =>
       decide(underWay("voiding", kind), refusal)?.notifications.length;
     assert.deepEqual([reported("void"), reported("lapse"), reported("reject")], [1, 0, 0]);
@@ -700,7 +700,7 @@ describe("what recovery notes", () => {
     assert.equal(decideUnanswered(held(), 2, now, "recovery"), undefined);
   });
 
-  test("is that it sends again, which is awaited anew", () => {
+  test("is that it sends again and waits again", () => {
     assertChange(
       decideRepeat(capturing, 2, now, answerBy),
       capturing,

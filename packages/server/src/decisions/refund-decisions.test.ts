@@ -186,7 +186,7 @@ describe("asking for a refund", () => {
     );
   });
 
-  test("is never told to have been before the capture", () => {
+  test("is never reported to have been before the capture", () => {
     const payment = captured();
     assert.equal(ask(payment, {}, start).payment.next.refunds[0]?.requestedAt, payment.capturedAt);
   });
@@ -245,7 +245,7 @@ describe("a refund that is due", () => {
     assert.equal(step(captured([newRefund(1)])), undefined);
   });
 
-  test("becomes pending, and the merchant hears of it", () => {
+  test("becomes pending, and the merchant is notified", () => {
     const payment = captured([newRefund(1), newRefund(2)]);
     const pending = newRefund(2, {
       state: "pending",
@@ -351,7 +351,7 @@ describe("the answer to a refund", () => {
 describe("recovery of a refund", () => {
   const payment = captured([newRefund(1), sending()]);
 
-  test("sends again under the same reference, and waits anew", () => {
+  test("sends again under the same reference, and waits again", () => {
     const again = sending({ answerBy, dueAt: firstLook });
     assertRefunds(
       decideRefundRepeat(payment, 2, 1, now, answerBy),

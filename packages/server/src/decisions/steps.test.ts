@@ -48,7 +48,7 @@ describe("when recovery looks again", () => {
   });
 });
 
-describe("a moment that is told to merchants", () => {
+describe("a time that merchants see", () => {
   test("is not before what came before it, whatever became of the clock", () => {
     assert.equal(notBefore(now), now);
     assert.equal(notBefore(now, undefined, at(0)), now);
@@ -197,7 +197,7 @@ describe("an attempt", () => {
 });
 
 describe("a change", () => {
-  test("is the payment, its facts, and nothing that nobody asked for", () => {
+  test("is the payment, its facts, and nothing else", () => {
     const payment = newPayment(1, { version: 5 });
     const facts = [record("capture_sent", 2, "merchant")];
     assert.deepEqual(facts, [{ fact: "capture_sent", attempt: 2, by: "merchant", detail: {} }]);
@@ -211,7 +211,7 @@ describe("a change", () => {
     });
   });
 
-  test("tells the merchant what it is told to tell", () => {
+  test("notifies the merchant as given", () => {
     const payment = newPayment(1);
     assert.deepEqual(change(now, payment, 0, [], [], "refund").notifications, [
       { kind: "refund", paymentId: payment.id },

@@ -84,7 +84,7 @@ describe("a request may be another site's", () => {
     test(JSON.stringify(head), () => assert.ok(mayBeCrossSite(head, ownNames)));
 });
 
-describe("a request is nobody else's", () => {
+describe("a request is same-site", () => {
   for (const head of own)
     test(JSON.stringify(head), () => assert.ok(!mayBeCrossSite(head, ownNames)));
 });

@@ -51,7 +51,7 @@ function answersIn(text: string): readonly Received[] {
 const ask = async (port: number, bytes: string): Promise<readonly Received[]> =>
   answersIn(await sendRaw(port, Buffer.from(bytes, "latin1")));
 
-describe("what is no request", () => {
+describe("what is not a request", () => {
   const rows: readonly (readonly [name: string, bytes: string, code: ErrorCode, status: number])[] =
     [
       [
@@ -195,7 +195,7 @@ describe("what is no request", () => {
       ["a tunnel", `CONNECT x:1 HTTP/1.1\r\n${host}\r\n`, requestErrors.method_not_allowed, 405],
     ];
   for (const [name, bytes, code, status] of rows) {
-    test(`is told what is wrong, and the connection ends: ${name}`, async (t) => {
+    test(`gets the reason, and the connection ends: ${name}`, async (t) => {
       const { port, calls } = await startTrivialServer(t);
       const [answer, ...others] = await ask(port, bytes);
       assert.deepEqual(
@@ -297,7 +297,7 @@ describe("what Node's parser gives up on", () => {
   ];
   for (const [code, kind, rawPacket, encrypted] of rows) {
     const over = encrypted === undefined ? "" : encrypted ? ", by TLS" : ", without TLS";
-    test(`is told once, and the connection ends: ${code ?? "no code"} is ${kind}${over}`, async (t) => {
+    test(`is reported once, and the connection ends: ${code ?? "no code"} is ${kind}${over}`, async (t) => {
       const { socket, received } = await connection(t);
       if (encrypted !== undefined) Reflect.set(socket, "encrypted", encrypted);
       const reported: WireResponse[] = [];
@@ -318,14 +318,14 @@ describe("what Node's parser gives up on", () => {
     });
   }
 
-  test("of a connection on which nothing has come in time is told to nobody: an answer would be taken for that of its first request", async (t) => {
+  test("of a connection without a request in time is not reported: an answer would be taken for that of its first request", async (t) => {
     const { socket, received } = await connection(t, "");
     const unreadable = new UnreadableRequests(() => assert.fail("told"));
     unreadable.handle(failure("ERR_HTTP_REQUEST_TIMEOUT"), socket);
     assert.deepEqual([socket.destroyed, await received], [true, ""]);
   });
 
-  test("of a connection that was reset is told to nobody", async (t) => {
+  test("of a connection that was reset is not reported", async (t) => {
     const { socket, received } = await connection(t);
     const unreadable = new UnreadableRequests(() => assert.fail("told"));
     unreadable.handle(failure("ECONNRESET"), socket);
@@ -343,7 +343,7 @@ describe("what Node's parser gives up on", () => {
     assert.equal(await received, "last");
   });
 
-  test("of a connection whose last word is not out yet is left to whoever said it", async (t) => {
+  test("of a connection whose last answer is not sent yet is left to that answer", async (t) => {
     const { socket, received } = await connection(t);
     const unreadable = new UnreadableRequests(() => assert.fail("told"));
     socket.end("last");
@@ -376,7 +376,7 @@ describe("an answer that is under way", () => {
     return answersIn(text);
   }
 
-  test("is not overtaken by what is told of a tunnel behind it", async (t) => {
+  test("is not overtaken by the refusal of a tunnel behind it", async (t) => {
     const answers = await sellWith(t, "", `CONNECT x:1 HTTP/1.1\r\n${host}\r\n`);
     assert.deepEqual(
       answers.map(({ status }) => status),
@@ -594,7 +594,7 @@ describe("a POST without a length", () => {
 });
 
 describe("an offer of another protocol", () => {
-  test("is written anew only when nothing behind its head could be its body", () => {
+  test("is rewritten only when nothing behind its head could be its body", () => {
     const isBare = (headers: Readonly<Record<string, string>>): boolean =>
       isBareOffer({ headers } as unknown as IncomingMessage);
     assert.equal(isBare({ upgrade: "h2c" }), true);
@@ -604,7 +604,7 @@ describe("an offer of another protocol", () => {
     assert.equal(isBare({ upgrade: "h2c", "transfer-encoding": "chunked" }), false);
   });
 
-  test("is written anew byte for byte, without the offer and with what came behind", () => {
+  test("is rewritten byte for byte, without the offer and with what came behind", () => {
     const rawHeaders = [
       "Host",
       "x",
@@ -668,7 +668,7 @@ describe("an offer of another protocol", () => {
     assert.deepEqual([calls.length, warnings], [50, []]);
   });
 
-  test("with a body is answered, and the client told that nothing behind it is", async (t) => {
+  test("with a body is answered, and the client learns that nothing behind it is", async (t) => {
     const { port, calls } = await startTrivialServer(t);
     const [answer, ...others] = await ask(
       port,

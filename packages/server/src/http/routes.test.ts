@@ -65,7 +65,7 @@ test("the path is cut out of whole addresses and off queries", () => {
   assert.equal(pathOf("*"), "/");
 });
 
-test("paths of the interface are told from all others", () => {
+test("paths of the interface are distinguished from all others", () => {
   assert.deepEqual(["/ws", "/WS/x", "/ws/"].map(isInterfacePath), [true, true, true]);
   assert.deepEqual(["/", "/wsx", "/healthz", "/x/ws/"].map(isInterfacePath), [
     false,

@@ -81,7 +81,7 @@ describe("a request", () => {
     assert.ok(calls.every(({ request }) => textOf(request.params, "hash") === "a"));
   });
 
-  test("is answered as JSON that nobody keeps, with one access event that holds nothing of it", async (t) => {
+  test("is answered as JSON that is not cached, with one access event that holds nothing of it", async (t) => {
     const { port, events } = await startTrivialServer(t);
     const { headers } = await send(
       port,
@@ -320,7 +320,7 @@ describe("keys", () => {
     assert.equal(calls.length, 2);
   });
 
-  test("that cannot be looked up are no wrong keys", async (t) => {
+  test("that cannot be looked up are not wrong keys", async (t) => {
     const { port } = await startTrivialServer(t);
     const answer = await send(
       port,
@@ -416,7 +416,7 @@ describe("what is refused", () => {
     if (text !== "") assert.match(text, /COFRE-2/);
   });
 
-  test("a failure inside tells nothing of itself", async (t) => {
+  test("an internal failure reveals nothing", async (t) => {
     const { port, events } = await startTrivialServer(t);
     const answer = await send(port, "POST", "/ws/broken", `{"integration_key":"${secretKey}"}`);
     assert.deepEqual([answer.status, envelope(answer)[0]], [200, "COFRE-14"]);
@@ -447,7 +447,7 @@ describe("what is refused", () => {
 });
 
 describe("overload and the end", () => {
-  test("beyond its capacity the server answers 503 at once, and tells of it once a second", async (t) => {
+  test("beyond its capacity the server answers 503 at once, and reports it once a second", async (t) => {
     const { port, events, server, openGate, moveClock } = await startTrivialServer(t, {
       maxInFlight: 1,
     });
@@ -594,7 +594,7 @@ describe("overload and the end", () => {
     assert.match(text, /^HTTP\/1\.1 200 OK/);
   });
 
-  test("a stop that takes too long is cut short: nobody waits for the work any more", async (t) => {
+  test("a stop that takes too long is cut short: the work is no longer awaited", async (t) => {
     const { port, server } = await startTrivialServer(t);
     const slow = send(port, "POST", "/ws/slow", `{"integration_key":"${secretKey}"}`);
     await until("a request is under way", () => server.inFlight > 0);
@@ -764,7 +764,7 @@ describe("overload and the end", () => {
     assert.equal((await answer).status, 200);
   });
 
-  test("a client that has ended its own side still hears the answer", async (t) => {
+  test("a client that has ended its own side still receives the answer", async (t) => {
     const { port, calls, openGate } = await startTrivialServer(t);
     const body = `{"integration_key":"${secretKey}"}`;
     const socket = connect(port, "127.0.0.1");

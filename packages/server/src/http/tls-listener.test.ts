@@ -144,7 +144,7 @@ describe("a server that listens with TLS too", () => {
     }
   });
 
-  test("answers request after request on one connection, and tells that it speaks HTTP/1.1", async (context) => {
+  test("answers request after request on one connection, and announces HTTP/1.1", async (context) => {
     const { port } = await start(context);
     const socket = connect({
       port,
@@ -250,7 +250,7 @@ describe("a server that listens with TLS too", () => {
     });
   }
 
-  test("ends whoever speaks no TLS there, or no HTTP inside of it, and goes on", async (context) => {
+  test("closes connections without TLS, or without HTTP inside it, and continues", async (context) => {
     const { port } = await start(context);
     const plain = connectPlain(port, "127.0.0.1");
     plain.on("error", () => undefined).resume();

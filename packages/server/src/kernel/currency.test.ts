@@ -26,7 +26,7 @@ describe("currencies", () => {
     assert.deepEqual(["BRL", "COP", "CLP", "PYG", "KWD"].map(scaleOf), [2, 2, 2, 2, 3]);
   });
 
-  test("lower case, names of methods and made-up codes are no currencies", () => {
+  test("lower case, names of methods and made-up codes are not currencies", () => {
     assert.ok(isCurrency("USD"));
     for (const code of ["usd", "XXY", "", "toString", "__proto__", "USDT"])
       assert.ok(!isCurrency(code), code);

@@ -217,7 +217,7 @@ describe("rates", () => {
     );
   });
 
-  test("what is no plain rate, and an amount below zero, stop the work", () => {
+  test("an invalid rate and an amount below zero are rejected", () => {
     for (const rate of ["", "1e2", "-1", "1.", ".5", "5,83", "NaN", "1e2"])
       assert.throws(() => multiplyRate(100n, rate), { name: "BrokenInvariant" });
     assert.throws(() => multiplyRate(-1n, "1.0000"), { name: "BrokenInvariant" });

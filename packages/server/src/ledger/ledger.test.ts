@@ -616,7 +616,7 @@ describe("explaining a payment", () => {
     });
   });
 
-  test("a refund that was not posted, was posted twice or as a chargeback, and a dispute that was won and not credited are told", () => {
+  test("a refund that was not posted, was posted twice or as a chargeback, and a dispute that was won and not credited are reported", () => {
     const sale = paymentOf(hundredDollars, "captured", 10_000n);
     const refund = refundEntries(sale, 0n, 1_000n);
     const refunded = returning(sale, [1_000n]);
@@ -664,7 +664,7 @@ describe("explaining a payment", () => {
     assert.equal(explain(heldOnly, paymentOf(hundredDollars, "voided")).problems.length, 2);
   });
 
-  test("a capture that was posted twice, a tax that vanished and an unbalanced entry are told", () => {
+  test("a capture that was posted twice, a tax that vanished and an unbalanced entry are reported", () => {
     const twice = rowsOf(
       holdEntries(payment),
       captureEntries(payment, 4_000n),

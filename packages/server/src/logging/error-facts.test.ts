@@ -9,7 +9,7 @@ test("an error is known by its name, its code and where it was thrown", () => {
   assert.match(facts.where ?? "", /error-facts\.test\.ts:6:\d+/);
 });
 
-test("nothing of its text is told, whatever it looks like", () => {
+test("nothing of its text is logged, whatever it looks like", () => {
   for (const text of [
     "hush",
     "a\n    at hush (hush:1:1)",
@@ -22,7 +22,7 @@ test("nothing of its text is told, whatever it looks like", () => {
   }
 });
 
-test("an error without a text, without a stack or changed later, and what is no error, are told as far as they go", () => {
+test("an error without a text, without a stack or changed later, and values that are not errors, are logged as far as possible", () => {
   assert.match(errorFacts(new Error()).where ?? "", /error-facts\.test\.ts/);
   assert.equal(errorFacts(Object.assign(new Error("x"), { stack: undefined })).where, undefined);
   assert.equal(

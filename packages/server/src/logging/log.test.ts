@@ -150,7 +150,7 @@ describe("a JSON log", () => {
     assert.equal(lines.length, 1);
   });
 
-  test("is silent when told so", () => {
+  test("is silent at level silent", () => {
     const { log, lines } = capture("json", "silent");
     log.write({
       event: "start_failed",
@@ -162,7 +162,7 @@ describe("a JSON log", () => {
   });
 });
 
-test("a text log shows time, level, event and fields, and quotes what is no plain word", () => {
+test("a text log shows time, level, event and fields, and quotes values that are not plain words", () => {
   const { log, lines } = capture("text");
   log.write({
     event: "alarm",

@@ -16,7 +16,7 @@ const plain = { ...defaultAccountSettings(), notificationEndpoints: [shop] };
 const both = { ...plain, notificationUrl: "https://old.example/" };
 const old = { id: "account-url", url: "https://old.example/", enabled: true, secretVersion: 1 };
 
-describe("who hears of an account's payments", () => {
+describe("who is notified of an account's payments", () => {
   test("its endpoints, and its one address when it has one", () => {
     assert.deepEqual(endpointsOf(plain), [shop]);
     assert.deepEqual(endpointsOf(both), [shop, old]);

@@ -13,7 +13,7 @@ function problemsOf(changes: Readonly<Record<string, unknown>>): readonly string
 }
 
 describe("account settings", () => {
-  test("a value that is not allowed is told by its name and what is allowed, and never quoted", () => {
+  test("a value that is not allowed is reported by its name and what is allowed, and never quoted", () => {
     assert.deepEqual(problemsOf({ country: "BR-secret" }).length, 1);
     assert.match(problemsOf({ country: "BR-secret" })[0] ?? "", /^country must be one of br, mx, /);
     assert.doesNotMatch(problemsOf({ country: "BR-secret" }).join(), /secret/);
@@ -27,7 +27,7 @@ describe("account settings", () => {
     );
   });
 
-  test("a name that is no setting is refused, also one that every object has", () => {
+  test("an unknown name is refused, also one that every object has", () => {
     assert.equal(problemsOf({ partialcapture: true }).length, 1);
     assert.equal(problemsOf({ toString: "x" }).length, 1);
     assert.deepEqual(problemsOf({ partialcapture: true }), [
@@ -79,7 +79,7 @@ describe("account settings", () => {
     });
   }
 
-  test("every problem is told at once, and nothing is changed then", () => {
+  test("every problem is reported at once, and nothing is changed then", () => {
     assert.deepEqual(
       Object.keys(
         validateSettings({

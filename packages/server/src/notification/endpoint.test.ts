@@ -33,7 +33,7 @@ const books: NotificationEndpoint = {
   secretVersion: 4,
 };
 
-describe("who is told", () => {
+describe("who is notified", () => {
   test("all of the account's endpoints, also those that are off: what is for them is kept", () => {
     assert.deepEqual(targetsOf([shop, { ...books, enabled: false }], undefined), ["shop", "books"]);
     assert.deepEqual(targetsOf([], undefined), []);

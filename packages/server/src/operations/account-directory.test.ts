@@ -33,7 +33,7 @@ describe("the directory of accounts", () => {
     assert.equal(await directory.byId("ffffffff" as MerchantId), undefined);
   });
 
-  test("shows a changed account once it was told to forget it", async () => {
+  test("shows a changed account once it has been forgotten", async () => {
     const store = await storeWith(account);
     const directory = new AccountDirectory(store, still);
     await directory.byKey("the key");
@@ -72,7 +72,7 @@ describe("the directory of accounts", () => {
     }
   });
 
-  test("reads once for all who ask at once, and remembers nothing that was read before it was told to forget", async () => {
+  test("reads once for all who ask at once, and remembers nothing that was read before it was forgotten", async () => {
     const store = await storeWith(account);
     const gate = Promise.withResolvers<void>();
     let reads = 0;
@@ -101,7 +101,7 @@ describe("the directory of accounts", () => {
     assert.equal(reads, 2);
   });
 
-  test("gives an account of an earlier version the defaults of switches that it never heard of", async () => {
+  test("gives an account of an earlier version the defaults of settings that are newer", async () => {
     const {
       captureWindowDays: _window,
       simulator: _simulator,

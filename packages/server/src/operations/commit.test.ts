@@ -48,7 +48,7 @@ describe("a decision", () => {
     assert.equal(decisions(), 2);
   });
 
-  test("is made again whenever somebody else was faster, eight times in all", async () => {
+  test("is made again whenever another change was faster, eight times in all", async () => {
     const store = createMemoryStore();
     const first = given.newPayment(1);
     await store.commit(given.paymentChange(first));
@@ -145,7 +145,7 @@ describe("a decision", () => {
 });
 
 describe("a read", () => {
-  test("is what was read, or that the store is not to be had; what is no store's failure is a broken invariant", async () => {
+  test("is what was read, or that the store is not to be had; any other failure is a broken invariant", async () => {
     assert.equal(await read(Promise.resolve(1)), 1);
     for (const code of ["unavailable", "closed"] as const) {
       await assert.rejects(read(Promise.reject(new StoreError(code))), {

@@ -510,7 +510,7 @@ describe("a payment is refused before money moves", () => {
 describe("a payment that is asked for again", () => {
   const again = { request: "a".repeat(64) };
 
-  test("is told of as taken before anything that would refuse it now, and under its own key as it is", async () => {
+  test("is returned before any reason that would refuse it now, and under its own key as it is", async () => {
     const taken = { createToken: { token: "u".repeat(40) } };
     const rows: readonly (readonly [
       refusal: string,
@@ -544,7 +544,7 @@ describe("a payment that is asked for again", () => {
     }
   });
 
-  test("under a key is not told of another request's payment, though it asks for the same", async () => {
+  test("under a key does not get another request's payment, though it asks for the same", async () => {
     const world = await open();
     await world.pay();
     await assert.rejects(world.pay(again), { code: "payment_code_taken" });

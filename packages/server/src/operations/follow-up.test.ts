@@ -487,7 +487,7 @@ describe("what the acquirer is asked after the authorization", () => {
       ]);
     });
 
-    test(`${what}: its no is told, and the payment is as before`, async () => {
+    test(`${what}: its no is announced, and the payment is as before`, async () => {
       const world = await open({ outcome: declined });
       await assert.rejects(run(world, each), {
         code: what === "capture" ? "capture_declined" : "void_declined",
@@ -501,7 +501,7 @@ describe("what the acquirer is asked after the authorization", () => {
       assert.equal((await world.stored()).state, inFlight);
     });
 
-    test(`${what}: a yes that cannot be written down, or of which nobody knows, is unknown; it is asked once all the same`, async () => {
+    test(`${what}: a yes that cannot be recorded, or may not be, is unknown; it is asked once all the same`, async () => {
       for (const fault of [
         "unavailable",
         "commit_unknown_not_applied",
@@ -517,7 +517,7 @@ describe("what the acquirer is asked after the authorization", () => {
       }
     });
 
-    test(`${what}: nothing is asked when what is about to be sent was not written down, or nobody knows`, async () => {
+    test(`${what}: nothing is asked when what is about to be sent was not recorded, or may not be`, async () => {
       for (const [fault, code] of [
         ["unavailable", "store_unavailable"],
         ["commit_unknown_not_applied", "outcome_unknown"],
@@ -602,7 +602,7 @@ describe("what the acquirer is asked after the authorization", () => {
 
   for (const each of asks) {
     const [what, state] = each;
-    test(`${what}: under a key it is told again when its answer was not kept, and another key's is refused`, async () => {
+    test(`${what}: under a key it is answered again when its answer was not kept, and another key's is refused`, async () => {
       const world = await open();
       assert.equal((await run(world, each, ownName)).state, state);
       assert.equal((await run(world, each, ownName)).state, state);
@@ -611,7 +611,7 @@ describe("what the acquirer is asked after the authorization", () => {
       assert.equal(world.requests.length, 1);
     });
 
-    test(`${what}: under a key whose first sending the acquirer refused, another request's is not told as its own`, async () => {
+    test(`${what}: under a key whose first sending the acquirer refused, another request's is not returned as its own`, async () => {
       const world = await open({ outcomes: [declined, approved] });
       await assert.rejects(run(world, each, ownName), {
         code: what === "capture" ? "capture_declined" : "void_declined",
@@ -623,7 +623,7 @@ describe("what the acquirer is asked after the authorization", () => {
     });
   }
 
-  test("capture: what another request captured after recovery had ended this one is not told as this one's", async () => {
+  test("capture: what another request captured after recovery had ended this one is not returned as this one's", async () => {
     const world = await open({
       settings: { partialCapture: true },
       outcome: unknown,
@@ -638,7 +638,7 @@ describe("what the acquirer is asked after the authorization", () => {
     assert.equal((await world.stored()).captured, 10_050n);
   });
 
-  test("twice at once is asked once: the second waits, and is told what became of the first", async () => {
+  test("twice at once is asked once: the second waits, and gets the result of the first", async () => {
     const world = await open();
     const [one, other] = [run(world, asks[0]), run(world, asks[0])];
     await assert.rejects(other, { code: "payment_already_captured" });
@@ -680,7 +680,7 @@ describe("what the acquirer is asked after the authorization", () => {
 });
 
 describe("a review", () => {
-  test("that accepts takes what was to be paid at once; what is only held stays held, and nobody is asked", async () => {
+  test("that accepts takes what was to be paid at once; what is only held stays held, and no acquirer is asked", async () => {
     const paid = await open({ payment: inReview });
     assert.equal((await paid.run(acceptReview, selector)).state, "captured");
     assert.deepEqual(
@@ -744,7 +744,7 @@ describe("a refund", () => {
     assert.equal((await world.stored()).refunds.length, 1);
   });
 
-  test("has a number of 31 bits, drawn anew when it is taken", async () => {
+  test("has a number of 31 bits, drawn again when it is taken", async () => {
     const ids = new Map<string, number>([
       ["00000000", 1],
       ["ffffffff", 2 ** 31 - 1],

@@ -47,7 +47,7 @@ describe("a change of a payment", () => {
     assert.equal((await store.paymentById(given.merchantA, payment.id))?.version, 2);
   });
 
-  test("is decided again on what is stored when somebody else was faster", async () => {
+  test("is decided again on what is stored when another change was faster", async () => {
     const { store, context, payment } = await stored();
     await store.commit(next(payment));
     const seen: number[] = [];
@@ -92,7 +92,7 @@ describe("what an acquirer said", () => {
     assert.deepEqual([after.version, after], [2, change?.payment.next]);
   });
 
-  test("leaves the payment in flight when it could not be written, or nobody knows", async () => {
+  test("leaves the payment in flight when it could not be written, or may not be", async () => {
     for (const fault of [
       "unavailable",
       "overloaded",
@@ -108,7 +108,7 @@ describe("what an acquirer said", () => {
     }
   });
 
-  test("is no silence about anything else", async () => {
+  test("does not hide anything else", async () => {
     const { context, payment } = await stored({ commitFault: () => "stale" });
     await assert.rejects(recordPayment(context, payment, next), { code: "payment_in_flight" });
     await assert.rejects(

@@ -122,7 +122,7 @@ async function recoverAll({
   }
 }
 
-test("a certain no that recovery was faster than asks nobody else; in time it does", async () => {
+test("a certain no that recovery was faster than asks no other acquirer; in time it does", async () => {
   const late = await given();
   await recoverAll(late);
   assert.equal((await late.stored())?.state, "voided");
@@ -137,7 +137,7 @@ test("a certain no that recovery was faster than asks nobody else; in time it do
 });
 
 for (const isWritten of [true, false]) {
-  test(`nobody knows whether the reroute is written, and it ${isWritten ? "is" : "is not"}: nobody else is asked, and nothing is held`, async () => {
+  test(`the write of the reroute has an unknown outcome, and it ${isWritten ? "is" : "is not"}: no other acquirer is asked, and nothing is held`, async () => {
     let lost = 0;
     const world = await given((store) => {
       const commit = store.commit.bind(store);

@@ -59,7 +59,7 @@ test("payment ids of one merchant and moment grow when a thousand other moments 
   }
 });
 
-test("payment ids beyond another are unlike each other in their last 112 bits, and begin anew where there is none beyond", () => {
+test("payment ids beyond another are unlike each other in their last 112 bits, and start again where there is none beyond", () => {
   const at = instant(1_000);
   const first = newPaymentId(at, random);
   const ids = Array.from({ length: 1_000 }, () => newPaymentId(at, random, first));

@@ -42,7 +42,7 @@ async function storeCard(store: Store, number: number, lastUsedAt: Instant): Pro
 }
 
 describe("the job that forgets cards", () => {
-  test("forgets those that nobody has used for 14 calendar months and an hour, to the millisecond, and no other", async () => {
+  test("deletes those that were not used for 14 calendar months and an hour, to the millisecond, and no other", async () => {
     const store = createMemoryStore();
     // Fourteen months after the last of December is the end of February.
     const endOfYear = instant(Date.UTC(2026, 11, 31, 12));
@@ -196,7 +196,7 @@ describe("the job that forgets cards", () => {
     assert.equal(await isThere(), false, "control: a clock that stays so is believed");
   });
 
-  test("is done by one of several processes, once a day, and anew when another becomes the one", async (context) => {
+  test("is done by one of several processes, once a day, and again when another becomes the one", async (context) => {
     const time = new StillTime();
     const store = createMemoryStore({ clock: time });
     const rounds: string[] = [];

@@ -126,7 +126,7 @@ describe("signing up", () => {
     );
   });
 
-  test("a wrong code signs nobody up", async () => {
+  test("a wrong code enrols no user", async () => {
     const fixture = newUserFixture();
     const invitation = (await fixture.users.inviteFirstAdmin(false))?.reveal() ?? "";
     for (const code of ["000000", "", "12345", "1234567", "abcdef", "١٢٣٤٥٦"]) {
@@ -295,7 +295,10 @@ describe("signing in", () => {
       );
     }
     assert.equal((await users.list())[0]?.lockedUntil, undefined);
-    await assert.rejects(signIn(fixture, admin, { code: "000000" }), refusedWith("sign_in_refused"));
+    await assert.rejects(
+      signIn(fixture, admin, { code: "000000" }),
+      refusedWith("sign_in_refused"),
+    );
     assert.equal((await users.list())[0]?.lockedUntil, clock.now() + 30 * minute);
     await assert.rejects(signIn(fixture, admin), refusedWith("sign_in_refused"), "locked");
     assert.deepEqual((await eventsOf(fixture)).slice(-3), [
@@ -369,7 +372,10 @@ describe("signing in", () => {
     await signIn(fixture, bob);
     fixture.clock.advance(90 * day);
     await assert.rejects(signIn(fixture, bob), refusedWith("sign_in_refused"));
-    assert.equal((await fixture.users.list()).find(({ name }) => name === "bob")?.state, "disabled");
+    assert.equal(
+      (await fixture.users.list()).find(({ name }) => name === "bob")?.state,
+      "disabled",
+    );
     assert.deepEqual((await eventsOf(fixture)).slice(-2), [
       "anonymous sign_in refused inactive",
       "server disable done inactive",
@@ -421,7 +427,12 @@ describe("tries that are wrong", () => {
       refusedWith("sign_in_refused"),
     );
   const network = (number: number) => `198.51.100.${number}`;
-  const right = (fixture: UserFixture, { name, secret }: EnrolledUser, deviceCookie: string, from = origin) =>
+  const right = (
+    fixture: UserFixture,
+    { name, secret }: EnrolledUser,
+    deviceCookie: string,
+    from = origin,
+  ) =>
     fixture.users.signIn({
       name,
       password,
@@ -430,7 +441,7 @@ describe("tries that are wrong", () => {
       deviceCookies: [deviceCookie],
     });
 
-  test("of strangers lock nobody out of a browser that they have signed in with, and signing in there opens nothing for strangers", async () => {
+  test("of strangers lock no user out of a browser that they have signed in with, and signing in there opens nothing for strangers", async () => {
     const fixture = await openUserFixture();
     const { admin, clock, users } = fixture;
     for (let attempts = 0; attempts < 10; attempts += 1)
@@ -641,7 +652,7 @@ describe("tries that are wrong", () => {
     assert.ok(last instanceof TypeError);
   });
 
-  test("from ever new addresses write no more than so much, and do not reach whoever is known", async () => {
+  test("from ever new addresses write no more than so much, and do not affect known browsers", async () => {
     const fixture = await openUserFixture();
     const { users, admin, clock } = fixture;
     const before = (await eventsOf(fixture)).length;
@@ -669,7 +680,7 @@ describe("tries that are wrong", () => {
     await right(fixture, admin, admin.deviceCookie);
   });
 
-  test("that nobody could look at count for nobody", async () => {
+  test("that could not be checked do not count", async () => {
     const fixture = await openUserFixture();
     let isBusy = true;
     const { passwords } = fixture.options;
@@ -755,7 +766,7 @@ describe("sessions", () => {
     await assert.rejects(users.resume(admin.session), refusedWith("not_signed_in"));
   });
 
-  test("signing out ends one, and is no error twice", async () => {
+  test("signing out ends one, and is not an error twice", async () => {
     const fixture = await openUserFixture();
     const { session } = await signIn(fixture, fixture.admin);
     await fixture.users.signOut(session.reveal(), origin);
@@ -928,7 +939,7 @@ describe("who may be where", () => {
     assert.equal((await fixture.users.list()).filter(({ state }) => state === "active").length, 1);
   });
 
-  test("whoever was an admin when the request came, and is none now, changes nobody", async () => {
+  test("a user who was an admin when the request arrived, and is not now, changes no user", async () => {
     const fixture = await openUserFixture();
     const bob = await addUser(fixture, "bob", "admin");
     await fixture.users.setRole(fixture.admin.signedIn, bob.signedIn.user.id, "operator", origin);
@@ -958,7 +969,7 @@ describe("who may be where", () => {
     await assert.rejects(signIn(fixture, bob), refusedWith("sign_in_refused"));
   });
 
-  test("nobody is somebody else", async () => {
+  test("no user can act as another", async () => {
     const { users, admin } = await openUserFixture();
     for (const id of ["0000000000000000", "", "x".repeat(10_000)]) {
       await assert.rejects(
@@ -972,7 +983,9 @@ describe("who may be where", () => {
 describe("the audit log", () => {
   test("what cannot be written down does not happen", async () => {
     let fault: "unavailable" | "commit_unknown" | undefined;
-    const fixture = await openUserFixture({ store: createMemoryUsers({ commitFault: () => fault }) });
+    const fixture = await openUserFixture({
+      store: createMemoryUsers({ commitFault: () => fault }),
+    });
     const bob = await addUser(fixture, "bob", "viewer");
     const whole = async () => [
       await fixture.options.store.users(),
@@ -1009,7 +1022,10 @@ describe("the audit log", () => {
     assert.deepEqual(await whole(), before);
     await users.resume(admin.session);
     fault = "commit_unknown";
-    await assert.rejects(signIn(fixture, admin), { name: "ServiceError", code: "internal_failure" });
+    await assert.rejects(signIn(fixture, admin), {
+      name: "ServiceError",
+      code: "internal_failure",
+    });
   });
 
   test("no change of a user comes without an act", async () => {

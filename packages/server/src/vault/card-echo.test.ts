@@ -77,7 +77,7 @@ describe("a text that does not", () => {
   for (const text of texts)
     test(JSON.stringify(text), () => assert.equal(repeatsCard(text, inHand()), false));
 
-  test("without a security code in hand, three digits are no repetition", () => {
+  test("without a security code in hand, three digits are not a repetition", () => {
     assert.equal(repeatsCard("837", inHand(number, "")), false);
   });
 

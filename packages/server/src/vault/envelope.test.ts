@@ -327,7 +327,7 @@ test("every copy of a data key and of a card that sealing and opening make is wi
   assert.equal(times(failing, digitsHex), 1);
 });
 
-test("what opens and is no card is refused and wiped", (context) => {
+test("a content that is not a card is refused and wiped", (context) => {
   const sealed = (plaintext: Buffer): CardRef => {
     const nonce = counted.bytes(12);
     const { ciphertext, tag } = encryptGcm(countedKey, nonce, aadFor(binding, kek.id), plaintext);

@@ -426,7 +426,7 @@ describe("several processes on the same keys", () => {
   });
 });
 
-test("keys are never made anew beside what was sealed with lost ones", async () => {
+test("keys are never created beside what was sealed with lost ones", async () => {
   const { open } = installation();
   await assert.rejects(open({ create: false }), {
     name: "KeyringError",

@@ -55,7 +55,7 @@ test("a card that is in another place, under unknown keys or altered is refused 
   assert.deepEqual(calls, []);
 });
 
-test("a card comes out as it went in, and whoever put it in still owns theirs", async () => {
+test("a card comes out as it went in, and the caller still owns its own", async () => {
   const { vault } = await newVault();
   const card = cardOf("5078601870000127985", "MARÍA NÚÑEZ");
   const ref = await vault.put(card, owner);

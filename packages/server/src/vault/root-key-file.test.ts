@@ -185,7 +185,7 @@ test("wrapped keys of another root, or damaged ones, are refused without a word 
   await assert.rejects(open(), { name: "KeyringError", message: /wrapped by the root key/ });
 });
 
-test("whoever is slower in making the root key takes the one that is there", async (context) => {
+test("the slower creator of the root key takes the existing one", async (context) => {
   const { root, directory } = installation(context);
   const other = installation(context);
   await other.open();

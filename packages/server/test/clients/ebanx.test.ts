@@ -163,7 +163,7 @@ describe("the npm package ebanx 1.5", () => {
     assert.equal(balance["document_balance"]?.["document"], "85351346893");
   });
 
-  test("is told by name of the two calls that come later", async () => {
+  test("is refused by name for the two calls that come later", async () => {
     const page = {
       currency_code: "BRL",
       amount: 100,
@@ -177,7 +177,7 @@ describe("the npm package ebanx 1.5", () => {
       assert.deepEqual([status, code], ["ERROR", "COFRE-23"]);
   });
 
-  test("is told of a decline as a success that is cancelled", async () => {
+  test("gets a decline as a success that is cancelled", async () => {
     const declined = await call(
       "direct",
       payment("ebanx-declined", { creditcard: { ...testCard, card_number: "4716909774636285" } }),

@@ -327,7 +327,7 @@ async function exchangeWith(port: number, bytes: string): Promise<string> {
 }
 
 describe("cofre proxy", () => {
-  test("refuses what is no host of the interface on port 443, with a line for people and one for the client", async () => {
+  test("refuses other hosts than those of the interface on port 443, with a line for the user and one for the client", async () => {
     const { proxy, proxyPort } = installation;
     for (const target of [
       "example.com:443",
@@ -355,7 +355,7 @@ describe("cofre proxy", () => {
     }
   });
 
-  test("refuses what is no CONNECT, and tells nobody what a path or a query held", async () => {
+  test("refuses other methods than CONNECT, and prints no path or query", async () => {
     const { proxy, proxyPort } = installation;
     const answer = await exchangeWith(
       Number(proxyPort),

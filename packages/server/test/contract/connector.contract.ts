@@ -94,7 +94,7 @@ export function describeConnectorContract(
       assert.deepEqual(await merchant.money(), { held: 0n, captured: 100_00n });
     });
 
-    test("a declined authorization tells why and holds nothing", async () => {
+    test("a declined authorization has a reason and holds nothing", async () => {
       const merchant = given();
       const outcome = await merchant.authorize("a-1", {}, insufficientFunds);
 
@@ -511,7 +511,7 @@ export function describeConnectorContract(
       );
     });
 
-    test("a refund whose answer is lost was carried out, and one that is lost on its way was not; an inquiry tells which", async () => {
+    test("a refund whose answer is lost was carried out, and one that is lost on its way was not; an inquiry shows which", async () => {
       const merchant = given();
       const sale = await merchant.sold("a-1");
       for (const [reference, next] of [
@@ -532,7 +532,7 @@ export function describeConnectorContract(
       }
     });
 
-    test("a refund that the acquirer is told to decline is declined", async () => {
+    test("a refund that the acquirer is set to decline is declined", async () => {
       const merchant = given();
       const sale = await merchant.sold("a-1");
       await harness.instruct(merchant.id, { next: { decline: "not_accepted" }, times: 1 });
@@ -630,7 +630,7 @@ export function describeConnectorContract(
       assert.notEqual(second.networkTransactionId, first.networkTransactionId);
     });
 
-    test("what the acquirer's tables say of a card is told without asking anybody", async (context) => {
+    test("what the acquirer's tables say of a card is known without a request", async (context) => {
       const { cardTraits } = harness.connector;
       if (cardTraits === undefined) return context.skip("has no such tables");
       const merchant = given();

@@ -252,7 +252,7 @@ for (const [name, open] of stores) {
       }
     });
 
-    test("a delivery that somebody else has moved is stale, and so is one that is there already; then nothing is written", async (context) => {
+    test("a delivery that was moved since is stale, and so is one that is there already; then nothing is written", async (context) => {
       const store = await opened(context);
       await notify(store, 2, [shop]);
       const [first, second] = [await only(store, 1), await only(store, 2)];
@@ -271,7 +271,7 @@ for (const [name, open] of stores) {
       );
     });
 
-    test("a delivery can be added to a notification that was committed before, to an endpoint that did not hear of it", async (context) => {
+    test("a delivery can be added to a notification that was committed before, to an endpoint that did not receive it", async (context) => {
       const store = await opened(context);
       await notify(store, 1, [shop]);
       assert.deepEqual(await store.commit(moved(fresh(1, books, 1), undefined)), committed);

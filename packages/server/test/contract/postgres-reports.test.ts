@@ -156,7 +156,7 @@ function describeReports(databases: TestDatabases): void {
     await store.close();
   });
 
-  test("whoever may not read the history may not read the journal, and one merchant's session sees its own", async () => {
+  test("a role that may not read the history may not read the journal, and one merchant's session sees its own", async () => {
     const url = await databases.copy();
     const store = await openStoreOn(url);
     for (const merchantId of [merchantA, merchantB]) {

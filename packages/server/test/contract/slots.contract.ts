@@ -102,7 +102,7 @@ export function describeSlots(name: string, open: () => Promise<Store>): void {
       );
     });
 
-    test("a node whose lease has run out keeps what nobody has taken meanwhile", async (context) => {
+    test("a node whose lease has run out keeps slots that no other node has taken", async (context) => {
       const store = await open();
       context.after(() => store.close());
       await store.renewSlots(first, 0, []);

@@ -29,7 +29,7 @@ test("the embedded store, which refuses a second process, gives all to its own",
   assert.deepEqual(await store.renewSlots("0000000000000002", 10_000, []), all);
 });
 
-test("a clock that is set back keeps nobody alive for longer than a minute", async () => {
+test("a clock that is set back keeps no node alive for longer than a minute", async () => {
   let now = instant(1_000_000);
   const store = createMemoryStore({ clock: { now: () => now } });
   await store.renewSlots("0000000000000001", 10_000, []);

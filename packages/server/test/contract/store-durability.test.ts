@@ -88,7 +88,7 @@ test("a store that is closed and opened again has everything", async (context) =
   assert.equal((await second.notificationsOf(merchantA, 0, 10)).length, 1);
 });
 
-test("another process is refused a file that is open, and told so", async (context) => {
+test("another process is refused a file that is open, with a reason", async (context) => {
   const file = newFile(context);
   const store = await openEmbeddedStore({ file });
   context.after(() => store.close());

@@ -115,7 +115,7 @@ function describeFaults(databases: TestDatabases): void {
       ["never_commit", 2],
       ["silence", 1],
     ] as const) {
-      test(`${fault} of batch ${turn}: what is told of each is what became of it`, async (context) => {
+      test(`${fault} of batch ${turn}: the result of each is true`, async (context) => {
         const { url, address, store } = await storeBehindAddress(context);
         await slowInserts(url);
         const earlier = await sessionsOf(url);
@@ -273,7 +273,7 @@ function describeFaults(databases: TestDatabases): void {
     assert.equal((await query(url, sessions)).length, 1);
   });
 
-  test("rows that somebody holds keep the changes of their merchant from being written, and no other's", async (context) => {
+  test("locked rows keep the changes of their merchant from being written, and no other's", async (context) => {
     const url = await databases.copy();
     const store = await openStoreOn(url);
     context.after(() => store.close());
@@ -370,7 +370,7 @@ function describeFaults(databases: TestDatabases): void {
     await until("no session is left", async () => (await sessionsOf(url)).length === 0);
   });
 
-  test("twelve merchants whose rows are held keep the others waiting for a second or two, and nobody from then on", async (context) => {
+  test("twelve merchants whose rows are held keep the others waiting for a second or two, and none from then on", async (context) => {
     const url = await databases.copy();
     const refused: boolean[] = [];
     const store = await openStoreOn(url, { onWriting: (works) => refused.push(works) });
@@ -586,7 +586,7 @@ function describeFaults(databases: TestDatabases): void {
     assert.notEqual(after[0]?.pid, before?.pid);
   });
 
-  test("a server that a start would refuse is refused in the middle too, and told of once", async (context) => {
+  test("a server that a start would refuse is refused in the middle too, and reported once", async (context) => {
     const url = await databases.copy();
     const name = new URL(url).pathname.slice(1);
     const notified: PostgresRefusal[] = [];

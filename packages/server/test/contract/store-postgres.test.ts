@@ -314,7 +314,7 @@ function describeStore(databases: TestDatabases): void {
     );
   });
 
-  test("reads of one turn are answered each with its own row, whoever else asks and for what", async (context) => {
+  test("reads of one turn are answered each with its own row, whatever other reads there are", async (context) => {
     const store = await databases.openStore();
     context.after(() => store.close());
     for (const number of [1, 2]) {

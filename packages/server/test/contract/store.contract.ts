@@ -1428,7 +1428,7 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
         assert.ok((await store.paymentById(merchantA, given.paymentId(number))) !== undefined);
     });
 
-    test("of changes of different kinds that are written together each is told what became of it", async (context) => {
+    test("of changes of different kinds that are written together each gets its own result", async (context) => {
       const store = await opened(context);
       await store.commit(given.paymentChange(given.newPayment(1)));
       await store.commit(given.cardChange(given.newCard(1)));
@@ -1635,7 +1635,7 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
         assert.deepEqual(result, { outcome: "duplicate", key: "payment_code", existing: winner });
     });
 
-    test("a change that is in the way of nobody is not failed by its neighbours", async (context) => {
+    test("a change without a conflict is not failed by its neighbours", async (context) => {
       const store = await opened(context);
       await store.commit(given.paymentChange(given.newPayment(0)));
       const changes = Array.from({ length: 40 }, (_, number) =>

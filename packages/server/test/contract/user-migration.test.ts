@@ -39,7 +39,10 @@ async function fill(context: TestContext) {
     const fixture = await openUserFixture({ store: store.users });
     const bob = await addUser(fixture, "bob", "operator");
     for (let tries = 0; tries < 10; tries += 1)
-      await assert.rejects(signIn(fixture, bob, { code: "000000" }), refusedWith("sign_in_refused"));
+      await assert.rejects(
+        signIn(fixture, bob, { code: "000000" }),
+        refusedWith("sign_in_refused"),
+      );
     await fixture.users.invite(fixture.admin.signedIn, { name: "eve", role: "viewer", origin });
     const action = {
       actor: { kind: "server" },
@@ -95,7 +98,7 @@ if (testUrl === undefined) {
 }
 
 function describeMove(databases: TestDatabases): void {
-  test("with their secrets, locks and invitations, and the whole log, which goes on; nobody is signed in there", async (context) => {
+  test("with their secrets, locks and invitations, and the whole log, which continues; no user is signed in there", async (context) => {
     const { file, fixture, bob } = await fill(context);
     const url = await databases.copy();
     const audit = openAuditFile(file);

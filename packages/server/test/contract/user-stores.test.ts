@@ -251,7 +251,7 @@ function describePostgres(databases: TestDatabases): void {
     for (const node of nodes) assert.equal(await assertChain(node.users), 200);
   });
 
-  test("while somebody holds the end of the log, people are refused as not written and payments go on", async (context) => {
+  test("while the end of the log is locked, user changes are refused as not written and payments continue", async (context) => {
     const url = await databases.copy();
     const store = await openStoreOn(url);
     context.after(() => store.close());

@@ -22,7 +22,7 @@ function to(harness: DeliveryHarness, id: string): Received[] {
 }
 
 describe("a notification", () => {
-  test("reaches each endpoint of its account once, at once, and nobody else", async () => {
+  test("reaches each endpoint of its account once, at once, and no other", async () => {
     const harness = new DeliveryHarness();
     harness.account(merchantA, [endpoint("shop"), endpoint("books")]);
     harness.account(merchantB, [endpoint("other")]);
@@ -183,7 +183,7 @@ describe("a receiver that fails", () => {
     });
   }
 
-  test("and asks for a rest with Retry-After hears nothing until it is over, about other payments either", async () => {
+  test("and asks for a rest with Retry-After receives nothing until it is over, about other payments either", async () => {
     let busy = true;
     const harness = new DeliveryHarness({
       answer: () => ({ outcome: busy ? status(429, "600") : ok, afterMs: 10 }),
@@ -425,7 +425,7 @@ describe("one receiver that is dead", () => {
     await harness.stop();
   });
 
-  test("with a message in each of its places when it dies hears everything a short rest after their timeout", async () => {
+  test("with a message in each of its places when it dies receives everything a short pause after their timeout", async () => {
     let isDead = true;
     const harness = new DeliveryHarness({
       answer: () => (isDead ? hanging : { outcome: ok, afterMs: 20 }),
@@ -574,7 +574,7 @@ describe("the sender dies", () => {
 });
 
 describe("a store that takes nothing", () => {
-  test("has a receiver hear the same a few times, at first once a second, then more and more seldom, until it takes something", async () => {
+  test("sends the same to a receiver a few times, at first once a second, then more and more seldom, until it takes something", async () => {
     let broken = false;
     const harness = new DeliveryHarness({
       store: { commitFault: () => (broken ? "unavailable" : undefined) },
@@ -624,7 +624,7 @@ describe("what came of many deliveries", () => {
     await harness.stop();
   });
 
-  test("is kept one by one when somebody else has moved one of them", async () => {
+  test("is kept one by one when one of them was moved since", async () => {
     let refused = 0;
     const harness = new DeliveryHarness({
       store: {
@@ -648,7 +648,7 @@ describe("what came of many deliveries", () => {
     await harness.stop();
   });
 
-  test("is not kept when the sender dies: no more than a bounded number is heard again", async () => {
+  test("is not kept when the sender dies: no more than a bounded number is received again", async () => {
     const harness = new DeliveryHarness({
       store: {
         commitFault: ({ deliveries = [] }) => (deliveries.length > 0 ? "slow" : undefined),

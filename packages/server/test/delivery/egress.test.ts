@@ -70,7 +70,7 @@ async function textOf(request: IncomingMessage): Promise<string> {
 }
 
 describe("a receiver that answers", () => {
-  test("gets the body as it is and hears its status reported", async (context) => {
+  test("gets the body unchanged, and its status is reported", async (context) => {
     const seen: unknown[] = [];
     const url = await answering(context, (request, response) => {
       void textOf(request).then((text) => {
@@ -142,7 +142,7 @@ describe("a receiver that answers in the meantime", () => {
     ["sixteen of them", one.repeat(16)],
     ["none, as a control", ""],
   ] as const) {
-    test(`with ${what} is heard to its end, and its connection is used again`, async (context) => {
+    test(`with ${what} is read to its end, and its connection is used again`, async (context) => {
       let connections = 0;
       const port = await listening(
         context,
@@ -193,7 +193,7 @@ describe("a receiver whose address has a user and a password", () => {
     ["jos%C3%A9:p%40ss%3Aword%2F", "josé:p@ss:word/"],
     ["shop:100%", "shop:100%"],
   ] as const) {
-    test(`hears them as Basic authorization: ${userinfo}`, async (context) => {
+    test(`receives them as Basic authorization: ${userinfo}`, async (context) => {
       let received: readonly unknown[] = [];
       const url = await answering(context, (request, response) => {
         received = [request.headers.authorization, request.url, request.headers.host];
@@ -286,7 +286,7 @@ describe("a receiver that does not answer", () => {
     });
   }
 
-  test("because nobody listens or nobody has that name, has failed", async (context) => {
+  test("because no server listens or the name does not exist, has failed", async (context) => {
     assert.deepEqual(await sending(context)(`http://127.0.0.1:${await freePort()}/`), {
       kind: "failed",
       cause: "connection",

@@ -50,7 +50,7 @@ async function allDelivered(harness: DeliveryHarness): Promise<void> {
 }
 
 describe("several payments in one message", () => {
-  test("go together up to the endpoint's limit, with the numbers in the order of the hashes; another endpoint hears each alone", async () => {
+  test("go together up to the endpoint's limit, with the numbers in the order of the hashes; another endpoint receives each alone", async () => {
     const harness = new DeliveryHarness();
     harness.account(merchantA, [shop(10), endpoint("books")]);
     const payments = await waiting(harness, 25);
@@ -251,7 +251,7 @@ describe("a message that was fixed stays as it is", () => {
     await harness.stop();
   });
 
-  test("when one of its payments is replayed: all of it is heard again, once, under the same id", async () => {
+  test("when one of its payments is replayed: all of it is received again, once, under the same id", async () => {
     const harness = new DeliveryHarness();
     harness.account(merchantA, [shop(4)]);
     const payments = await waiting(harness, 4);

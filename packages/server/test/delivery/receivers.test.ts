@@ -228,7 +228,7 @@ async function post(
 }
 
 describe("receivers on sockets", () => {
-  test("that fail, hang, redirect, are gone, are busy, reset or come too late hear everything once they are healed", async (context) => {
+  test("that fail, hang, redirect, are gone, are busy, reset or come too late receive everything once they are healed", async (context) => {
     const late: ServerResponse[] = [];
     const receivers = {
       good: new Receiver(),

@@ -107,7 +107,7 @@ describe("a replay", () => {
     await harness.stop();
   });
 
-  test("tells an endpoint that is new of what happened before it was there", async () => {
+  test("notifies a new endpoint of what happened before it existed", async () => {
     const harness = await withEvents(3);
     harness.account(merchantA, [endpoint("shop"), endpoint("books")]);
     assert.deepEqual(await again(harness, { from: 1, to: 3 }), { deliveries: 6, next: undefined });

@@ -67,7 +67,7 @@ describe("one receiver", () => {
     await harness.stop();
   });
 
-  test("that answers in 300 ms hears of 100 charges a second within a second", async () => {
+  test("that answers in 300 ms is notified of 100 charges a second within a second", async () => {
     const harness = new DeliveryHarness({ answer: () => ({ outcome: ok, afterMs: 300 }) });
     harness.account(given.merchantA, [endpoint("shop")]);
     harness.start();

@@ -112,7 +112,7 @@ if (testUrl === undefined) {
   const databases = new TestDatabases(testUrl);
   after(() => databases.drop());
 
-  test("cofre audit on PostgreSQL reads beside a node, and notices what was cut or computed anew", async (context) => {
+  test("cofre audit on PostgreSQL reads beside a node, and detects truncation and recomputation", async (context) => {
     const url = await databases.copy();
     const environment = { COFRE_DATABASE_URL: url, COFRE_DATA_DIR: temporaryFolder(context) };
     const store = await openStoreOn(url);

@@ -194,7 +194,7 @@ describe("cofre restore", () => {
     await again.cofre.end("SIGTERM");
   });
 
-  test("refuses what is no copy, and a copy that is damaged", async (context) => {
+  test("refuses what is not a copy, and a damaged copy", async (context) => {
     const place = new Place(context);
     const server = await place.start();
     await place.load(server).answered(50);

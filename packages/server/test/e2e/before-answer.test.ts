@@ -84,7 +84,7 @@ describe("chaos: a notification before the API's answer", () => {
     });
   }
 
-  test("a receiver that fails is no reason to wait longer, and the payment is what it is", async (context) => {
+  test("a receiver that fails does not prolong the wait, and the payment is what it is", async (context) => {
     await using testServer = await startTestServer();
     const seen: string[] = [];
     await configure(testServer, await startReceiver(context, seen, async () => 500), 1_000);

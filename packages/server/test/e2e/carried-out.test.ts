@@ -238,7 +238,7 @@ describe("a request under a key takes only its own work for its own", () => {
     assert.equal((await send(server, "/ws/capture", part, "part"))?.["status_code"], "BP-CAP-4");
   });
 
-  test("a capture, a cancellation and both by refundOrCancel that were carried out are told again", async () => {
+  test("a capture, a cancellation and both by refundOrCancel that were carried out are answered again", async () => {
     await using server = await startTestServer({
       environment: { COFRE_ACQUIRER_TIMEOUT_MS: "200" },
     });
@@ -313,7 +313,7 @@ async function settled(server: TestServer, code: string, status: string): Promis
   assert.fail(`${code} did not become ${status}`);
 }
 
-describe("a refund that was made is told of before anything else that would refuse it now", () => {
+describe("a refund that was made is returned before any reason that would refuse it now", () => {
   const refund = (code: string): Fields =>
     about(code, {
       operation: "request",
@@ -347,7 +347,7 @@ describe("a refund that was made is told of before anything else that would refu
     );
   });
 
-  test("under its key, a refund that was taken back is told again, and not another request's", async () => {
+  test("under its key, a refund that was cancelled is returned again, and not another request's", async () => {
     await using server = await startTestServer();
     await succeeded(send(server, "/ws/direct", directBody("paid")));
     await succeeded(send(server, "/ws/refund", refund("paid")));

@@ -103,7 +103,7 @@ describe("cofre payment", () => {
     assert.deepEqual(JSON.parse(one), body);
   });
 
-  test("tells the timeline of a payment, as text or as the admin call's JSON", async (context) => {
+  test("prints the timeline of a payment, as text or as the admin call's JSON", async (context) => {
     await using testServer = await startTestServer();
     const hash = await pay(testServer, "order-1");
 
@@ -159,7 +159,7 @@ describe("cofre payment", () => {
 });
 
 describe("cofre world", () => {
-  test("makes one with its seed, time, keys and switches; keeps, restores, begins anew and lets go", async (context) => {
+  test("makes one with its seed, time, keys and switches; saves, restores, resets and deletes it", async (context) => {
     await using testServer = await startTestServer();
     const settings = JSON.stringify({ country: "mx", partialCapture: true });
     const key = "test_ik_of_a_world";
@@ -214,7 +214,7 @@ describe("cofre world", () => {
     );
   });
 
-  test("refuses switches that are no object, and says which one is none", async (context) => {
+  test("refuses settings that are not an object, and says which one is none", async (context) => {
     await using testServer = await startTestServer();
     for (const wrong of ["mx", "[1]", "{country:mx}"]) {
       const { child, stderr } = await run(
@@ -571,7 +571,7 @@ test("a wrong command line shows the help of the command that was meant, and not
   );
 });
 
-test("a name that is no setting is told by the admin call", async () => {
+test("an unknown name is reported by the admin call", async () => {
   await using testServer = await startTestServer();
   const { body } = await testServer.get("/__cofre/settings", {
     integration_key: integrationKey,

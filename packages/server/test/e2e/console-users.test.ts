@@ -269,7 +269,7 @@ describe("what each role may", () => {
 });
 
 describe("programs with keys", () => {
-  test("are served as ever, also with somebody's cookie beside", async () => {
+  test("are served as ever, also with a user's cookie beside", async () => {
     const hash = await held();
     for (const headers of [{}, { Cookie: staff.viewer.cookie }]) {
       const reply = await ask(

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { directBody, integrationKey, startTestServer, testCard } from "../server.ts";
 
-test("an explanation tells every fact of a partly captured payment and accounts for every cent", async () => {
+test("an explanation shows every fact of a partly captured payment and accounts for every cent", async () => {
   await using server = await startTestServer();
   await server.get("/__cofre/settings", {
     integration_key: integrationKey,

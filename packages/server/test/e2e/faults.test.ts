@@ -385,7 +385,7 @@ describe("a fault on the way of what follows a charge", { timeout: 60_000 }, () 
     }
   });
 
-  test("decline: a card is no good", async () => {
+  test("decline: a card is refused", async () => {
     await using server = await startTestServer();
     await add(server, { kind: "decline", reason: "expired_card" });
     const verify = () =>
@@ -524,7 +524,7 @@ describe("a fault that waits", { timeout: 60_000 }, () => {
     );
   });
 
-  test("goes on for a client that has only ended its own side, which still hears the answer", async () => {
+  test("continues for a client that has only ended its own side, which still receives the answer", async () => {
     await using server = await startTestServer({ environment: { COFRE_MAX_IN_FLIGHT: "1" } });
     await add(server, { kind: "late_answer", delay_ms: 300, merchant_payment_code: "half" });
     const half = charging(server, "half");

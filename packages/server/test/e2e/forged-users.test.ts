@@ -112,7 +112,7 @@ describe("what a program does with a key while people sign in", () => {
 });
 
 describe("a program that writes the database without the keys", () => {
-  test("signs nobody in by a session of its own", async (context) => {
+  test("signs no user in by a session of its own", async (context) => {
     const session = `INSERT INTO person_session (digest, person, started_at, last_used_at, ends_at)
       SELECT unhex('${digest}'), id, ${earlier.clock}, ${earlier.clock}, ${earlier.clock + 3_600_000} FROM person WHERE role = 'admin' LIMIT 1`;
     const folder = await written(context, session);

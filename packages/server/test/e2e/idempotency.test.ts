@@ -142,7 +142,7 @@ describe("an Idempotency-Key", () => {
     assert.ok(!replay.text.includes(token ?? "none"));
   });
 
-  test("is not told of another request's payment that took the code while nothing was done", async () => {
+  test("does not get another request's payment that took the code while nothing was done", async () => {
     await using server = await startTestServer();
     const failed = await fetch(`${server.url}/ws/direct`, {
       method: "POST",

@@ -148,7 +148,7 @@ describe("cofre listen", { concurrency: 3 }, () => {
     );
   });
 
-  test("verifies what a world tells by the world's time, also while it is moved, and refuses what is older by it", async (context) => {
+  test("verifies a world's messages by the world's time, also while it is moved, and refuses what is older by it", async (context) => {
     await using server = await startCofre();
     const key = "ik-of-the-world";
     const { body } = await server.postJson("/__cofre/worlds", {
@@ -228,7 +228,7 @@ describe("cofre listen", { concurrency: 3 }, () => {
     );
   });
 
-  test("tells what does not verify, what comes again and what is missing", async (context) => {
+  test("reports what does not verify, what is repeated and what is missing", async (context) => {
     await using testServer = await startCofre();
     await setSettings(testServer, { notificationChaos: { double: 1_000 } });
     const listening = commandOf(context, testServer, ["listen", "--json"]);
@@ -294,7 +294,7 @@ describe("cofre listen", { concurrency: 3 }, () => {
     assert.equal(both[0], alive);
   });
 
-  test("hears on the same port, verified, what came after it was killed", async (context) => {
+  test("receives on the same port, verified, what came after it was killed", async (context) => {
     await using testServer = await startCofre();
     const port = String(await freePort());
     const killed = commandOf(context, testServer, ["listen", "--port", port]);
@@ -324,7 +324,7 @@ describe("cofre listen", { concurrency: 3 }, () => {
     assert.equal((await endpointsOf(testServer)).length, 1);
   });
 
-  test("leaves when nobody reads any more what it prints", async (context) => {
+  test("ends when its output is closed", async (context) => {
     await using testServer = await startCofre();
     const listening = commandOf(context, testServer, ["listen"]);
     await listening.stderrMatch(/Ctrl-C stops it/);

@@ -368,7 +368,7 @@ function describeMoves(databases: TestDatabases): void {
     assert.match(String(lines.at(-1)?.["message"]), /does not open with the keys/);
   });
 
-  test("a run that is killed anywhere is begun anew, or completed, by the next one", async (context) => {
+  test("a run that is killed anywhere is restarted, or completed, by the next one", async (context) => {
     const seed = Date.now();
     context.diagnostic(`seed ${seed}`);
     const chance = new Chance(seed);
@@ -388,7 +388,7 @@ function describeMoves(databases: TestDatabases): void {
     context.diagnostic(results.join(" "));
   });
 
-  test("a run that died between the file's mark and the end of its commit is completed, or begun anew", async () => {
+  test("a run that died between the file's mark and the end of its commit is completed, or restarted", async () => {
     const [data, url] = [copyOfModel(), await databases.create()];
     assert.equal((await migrate(data, url)).code, 0);
     const mark = (state: string): void => {

@@ -67,7 +67,7 @@ async function deliveriesOf(testServer: TestServer): Promise<readonly ReportedDe
 }
 
 describe("notifications of the whole server", () => {
-  test("an endpoint that has answered 410 says so and since when, and hears what was kept once it is switched on", async (context) => {
+  test("an endpoint that has answered 410 says so and since when, and receives what was kept once it is enabled", async (context) => {
     await using testServer = await startTestServer();
     const { url, received } = await startReceiver(context, [410]);
     const notificationEndpoints = [{ id: "shop", url }];
@@ -127,7 +127,7 @@ describe("notifications of the whole server", () => {
     await until("the receiver is called twice", () => received.length === 2);
   });
 
-  test("what is no number and no hash is refused, and not taken for nothing", async () => {
+  test("what is neither a number nor a hash is refused, and not ignored", async () => {
     await using testServer = await startTestServer();
     for (const [wrong, code] of [
       [{ after: "the last" }, "COFRE-85"],

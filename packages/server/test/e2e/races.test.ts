@@ -12,7 +12,7 @@ import {
 const rounds = 25;
 
 describe("requests that race over HTTP", () => {
-  test("of two captures one takes the money, and the other is told that it has been taken", async () => {
+  test("of two captures one takes the money, and the other learns that it has been captured", async () => {
     await using server = await startTestServer();
     for (let round = 0; round < rounds; round += 1) {
       const hash = await authorize(server, `capture-capture-${round}`);
@@ -21,7 +21,7 @@ describe("requests that race over HTTP", () => {
     }
   });
 
-  test("of a capture and a cancellation one wins, and the other is told what the payment has become", async () => {
+  test("of a capture and a cancellation one wins, and the other gets the payment's new state", async () => {
     await using server = await startTestServer();
     const seen = new Set<string>();
     for (let round = 0; round < rounds; round += 1) {
@@ -37,7 +37,7 @@ describe("requests that race over HTTP", () => {
     assert.equal(seen.size, 2, "each wins sometimes");
   });
 
-  test("of many payments with one code one is made, and the others are told of it", async () => {
+  test("of many payments with one code one is made, and the others are refused", async () => {
     await using server = await startTestServer();
     for (let round = 0; round < rounds; round += 1) {
       const code = `same-code-${round}`;

@@ -162,7 +162,7 @@ describe("an acquirer that certainly did nothing", () => {
     assert.equal((await pay(server, "declined"))["status"], "CA");
   });
 
-  test("is declined with the last one's answer when nobody takes it", async () => {
+  test("is declined with the last one's answer when none approves it", async () => {
     await using server = await startTestServer({ environment: two });
     await routes(server, bothWays);
     await instruct(server, "main", {
@@ -194,7 +194,7 @@ describe("an acquirer that certainly did nothing", () => {
     }
   });
 
-  test("because nobody listens there: the payment goes elsewhere at once, or is refused as not sent", async () => {
+  test("because no server listens there: the payment goes elsewhere at once, or is refused as not sent", async () => {
     const dead = {
       name: "dead",
       kind: "upstream",

@@ -106,7 +106,7 @@ function nameOf({ kind, data }: Entry): string {
 }
 
 describe("the timeline of a payment", () => {
-  test("tells all of it in order: token, charge without an answer, recovery, capture, refund, notifications and their attempts", async (context) => {
+  test("shows all of it in order: token, charge without an answer, recovery, capture, refund, notifications and their attempts", async (context) => {
     await using testServer = await startTestServer({
       environment: { COFRE_ACQUIRER_TIMEOUT_MS: "100" },
     });

@@ -30,7 +30,7 @@ describe("an acquirer whose answer does not come", () => {
     assert.match(String(again.body["status_message"]), /status is CO/);
   });
 
-  test("leaves a sale pending that the acquirer never heard of, and recovery makes it void", async () => {
+  test("leaves a sale pending that the acquirer never received, and recovery makes it void", async () => {
     await using server = await startTestServer({ environment });
     await instruct(server, "lose_request", "authorize");
     assert.equal(

@@ -187,7 +187,7 @@ describe("what is asked of a world at the same time", () => {
 });
 
 describe("a world that takes its time", () => {
-  test("keeps nobody else waiting", async () => {
+  test("keeps no other request waiting", async () => {
     await using cofre = await startCofre();
     const world = await cofre.worlds.create({ seed: "large" });
     for (let first = 0; first < 1_500; first += 50) {
@@ -240,7 +240,7 @@ describe("a world that takes its time", () => {
     await isSoon(Promise.all([cofre.close(), other.moved]));
   });
 
-  test("is reset and restored at once though its receiver hangs, and whoever moves its time is told", async (context) => {
+  test("is reset and restored at once though its receiver hangs, and the caller that moves its time is informed", async (context) => {
     const received: string[] = [];
     let hangs = true;
     const url = await startReceiver(context, ({ url: path = "" }, response) => {
@@ -406,7 +406,7 @@ describe("what a world is asked for", () => {
 describe("an anonymous world whose acquirer is slow", () => {
   const sockets = 1_030;
 
-  test("locks nobody out, with more connections than there are places", async (context) => {
+  test("locks no client out, with more connections than there are places", async (context) => {
     await using server = await startTestServer();
     const { world } = (await post(server, { integrationKey }, "/__cofre/worlds", {})) as {
       readonly world?: { readonly integration_key: string };

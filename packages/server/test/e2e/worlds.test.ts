@@ -315,7 +315,7 @@ describe("worlds", () => {
     assert.equal(await statusOf(cofre, one, "unwell"), "CA");
   });
 
-  test("begin anew with the same keys, and do the same again", async () => {
+  test("restart with the same keys, and do the same again", async () => {
     await using cofre = await startCofre();
     const world = await cofre.worlds.create({ seed: "again" });
     const first = await pay(cofre, world, "order");

@@ -41,7 +41,7 @@ describe("what the upstream answers to an authorization", () => {
     upstream.close();
   });
 
-  test("what is no answer of the interface says nothing, to any request", async () => {
+  test("an answer outside the interface is unknown, to any request", async () => {
     await using server = await startCannedServer();
     const upstream = upstreamAt(`http://127.0.0.1:${server.port}`);
     for (const lie of lies) {
@@ -65,7 +65,7 @@ describe("what the upstream answers to an authorization", () => {
     upstream.close();
   });
 
-  test("a request that nobody answers in time is unknown at its deadline, and its bytes are wiped", async () => {
+  test("a request without an answer in time is unknown at its deadline, and its bytes are wiped", async () => {
     await using server = await startCannedServer();
     const time = new ManualScheduler();
     const upstream = upstreamAt(`http://127.0.0.1:${server.port}`, undefined, time);

@@ -106,7 +106,7 @@ describe("an acquirer that repeats the card in its answers leaves none of it beh
     });
   });
 
-  test("only what brings a card can be told to be echoed", async () => {
+  test("only requests with a card can be set to be echoed", async () => {
     await using server = await startTestServer();
     const { body } = await server.postJson("/__cofre/simulator", {
       ...key,

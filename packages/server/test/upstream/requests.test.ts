@@ -187,7 +187,7 @@ describe("names at the upstream", () => {
     );
   });
 
-  test("a reversal's name is no refund's", () => {
+  test("a reversal's name differs from a refund's", () => {
     const code = reversalCodeOf(merchantId, "p-1", 0);
     assert.ok(code.length <= 40);
     assert.ok(isReversalCode(merchantId, "p-1", code));

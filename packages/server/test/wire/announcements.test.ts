@@ -148,7 +148,7 @@ async function shopIn(
   };
 }
 
-describe("merchants are told of", { timeout: 60_000 }, () => {
+describe("merchants are notified of", { timeout: 60_000 }, () => {
   test("what interface 4.2 says, and of nothing else", async () => {
     await using server = await startTestServer();
     const shop = await shopIn(server);
@@ -156,7 +156,7 @@ describe("merchants are told of", { timeout: 60_000 }, () => {
       assert.deepEqual(await shop.reported(await steps(shop)), reported, name);
   });
 
-  test("an outcome that nobody was answered, once it is found out, also where the payment stays PE", async () => {
+  test("an outcome that no answer reported, once it is resolved, also where the payment stays PE", async () => {
     await using server = await startTestServer({
       environment: { COFRE_ACQUIRER_TIMEOUT_MS: "100" },
     });

@@ -213,7 +213,7 @@ describe("the console", () => {
     for (const _ of [1, 2]) assert.equal(await file(), 2);
   });
 
-  test("has no way to make a script, HTML or an address of somebody else's out of text", () => {
+  test("has no way to make a script, HTML or an address of others out of text", () => {
     for (const name of scripts) {
       assert.doesNotMatch(
         // The namespace of SVG, which is never requested.
@@ -450,7 +450,7 @@ describe("the console", () => {
       assert.equal(withPoint(typed), expected, typed);
   });
 
-  test("tells of each path how long half, most and all of its requests took", () => {
+  test("shows for each path how long half, most and all of its requests took", () => {
     const took = (path: string, ...times: readonly (number | undefined)[]) =>
       times.map((time) => ({ path, ...(time === undefined ? {} : { duration_ms: time }) }));
     const hundred = Array.from({ length: 100 }, (_, index) => 100 - index);

@@ -165,14 +165,14 @@ test("a form that is cut by a raw & is read to its end with a warning", () => {
   assertRefused("repeated_field", "/ws/direct", 'request_body={"hash":1,"hash":2}&b=2', "hash");
 });
 
-test("fields before a cut form stay, its own pieces are no fields", () => {
+test("fields before a cut form stay, its own pieces are not fields", () => {
   assert.deepEqual(decodedTree("/ws/direct", 'note=a&request_body={"name":"b & hash=c"}'), {
     note: "a",
     name: "b & hash=c",
   });
 });
 
-test("a piece of an unencoded value that looks like a field is no error", () => {
+test("a piece of an unencoded value that looks like a field is not an error", () => {
   const refund = decodedTree(
     "/ws/refund",
     `hash=a&description=item returned & damaged, ${"very ".repeat(40)}=&amount=1`,
@@ -377,7 +377,7 @@ test("sensitive values are lifted under their names at any depth, with blanks an
   );
 });
 
-test("blanks and dashes that are no separators of digits make a sensitive value malformed", () => {
+test("blanks and dashes that do not separate digits make a sensitive value malformed", () => {
   for (const value of [
     `-${pan}`,
     `${pan}-`,
@@ -621,7 +621,7 @@ test("multipart forms are read, and broken ones and files are refused", () => {
   );
 });
 
-test("what is no card number in two layers is one value, and a card number beside it is two", () => {
+test("a value that is not a card number in two layers is one value, and a card number beside it is two", () => {
   // Found by the metamorphic test: the same request was decoded differently when its encoding
   // repeated a value.
   const twice = decodeRequest("/ws/direct?card_number=-", Buffer.from('{"card_number":"-"}'));

@@ -117,7 +117,7 @@ describe("/__cofre/figures", () => {
   });
 });
 
-test("/__cofre/figures of a world in the first days that there are tells of the periods that there are", async () => {
+test("/__cofre/figures of a world in the first days shows only existing periods", async () => {
   const { body } = await server.postJson("/__cofre/worlds", { clock: "1970-01-02T00:30:00Z" });
   const { integration_key: key } = body["world"] as { readonly integration_key: string };
   for (const [per, periods] of [

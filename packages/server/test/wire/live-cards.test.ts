@@ -78,7 +78,7 @@ describe("a card number that is not for tests", () => {
     }
   });
 
-  test("is taken when the sandbox is told to take any", async () => {
+  test("is accepted when the sandbox is set to accept any", async () => {
     await using server = await startTestServer({ environment: { COFRE_SANDBOX_CARDS: "any" } });
     for (const number of live)
       assert.equal((await store(server, number)).body["status"], "SUCCESS", number.slice(0, 6));

@@ -129,7 +129,7 @@ describe("a name that holds the number of the card", () => {
     }
   });
 
-  test("is refused as a refund's code by the payment's card, whoever brought it", async () => {
+  test("is refused as a refund's code by the payment's card, in any request", async () => {
     await using server = await startTestServer();
     await send(server, "/ws/direct", directBody("paid"));
     await send(

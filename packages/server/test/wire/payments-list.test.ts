@@ -78,7 +78,7 @@ describe("/__cofre/payments", () => {
     assert.deepEqual((await list({ search: "list-2", brand: "elo" })).codes, []);
   });
 
-  test("a card number that somebody searches for is masked first, and finds the payments of such cards", async () => {
+  test("a searched card number is masked first, and finds the payments of such cards", async () => {
     assert.equal((await list({ search: "4111 1111 1111 1111" })).codes.length, 5);
     assert.equal((await list({ search: "4111111111111111" })).codes.length, 5);
     assert.equal((await list({ search: "4111111111111129" })).codes.length, 0);
@@ -187,7 +187,7 @@ describe("/__cofre/payments", () => {
   });
 });
 
-test("/__cofre/notifications tells of one payment alone when it is asked to", async () => {
+test("/__cofre/notifications lists one payment alone on request", async () => {
   const notificationEndpoints = [{ id: "shop", url: "http://127.0.0.1:3/nobody" }];
   await server.postJson("/__cofre/settings", {
     integration_key: integrationKey,

@@ -75,7 +75,7 @@ describe("the sandbox", { timeout: 60_000 }, () => {
     }
   });
 
-  test("accepts a later stored-credential payment by the mandate that the initial one was told, where the account is strict", async () => {
+  test("accepts a later stored-credential payment by the mandate that the initial one got, where the account is strict", async () => {
     await using server = await startTestServer();
     await call(server, "/__cofre/settings", { settings: { strictMandates: true } });
     const initial = { cof_type: "initial", initiator: "CIT", trans_type: "SCHEDULED_RECURRING" };

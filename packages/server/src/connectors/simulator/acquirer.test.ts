@@ -395,7 +395,7 @@ test("nothing and less than nothing are not captured", () => {
   }
 });
 
-test("an acquirer that does not dedupe tells of the approval that followed a decline of the same reference", () => {
+test("an acquirer that does not dedupe reports the approval that followed a decline of the same reference", () => {
   const acquirer = acquirerWith({ personality: { ...defaultPersonality, dedupes: false } });
   acquirer.authorize(message("a-1"), issuerDecline("insufficient_funds"));
   approved(acquirer, "a-1");

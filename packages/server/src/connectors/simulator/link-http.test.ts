@@ -74,7 +74,7 @@ async function impostor(context: TestContext, listener: RequestListener) {
   return { connector, close };
 }
 
-test("an inquiry tells as many references of refunds as the acquirer takes, each as long as it may be", async (context) => {
+test("an inquiry reports as many references of refunds as the acquirer takes, each as long as it may be", async (context) => {
   const server = await startAcquirerServer({ ...ports, port: 0 });
   const connector = await connectSimulator({
     ...ports,
@@ -170,7 +170,7 @@ describe("whatever is not an explicit answer is unknown", () => {
     assert.deepEqual(await authorize(connector), { kind: "unknown", cause: "connection" });
   });
 
-  test("connection: nobody listens any more", async (context) => {
+  test("connection: no server listens any more", async (context) => {
     const { connector, close } = await impostor(context, () => undefined);
     await close();
     assert.deepEqual(await authorize(connector), { kind: "unknown", cause: "connection" });
@@ -185,7 +185,7 @@ describe("whatever is not an explicit answer is unknown", () => {
   });
 });
 
-test("a connector is not made when nobody answers", async () => {
+test("a connector is not created when no server answers", async () => {
   await assert.rejects(
     connectSimulator({ ...ports, address: `http://127.0.0.1:${await freePort()}` }),
     /could not be reached/,

@@ -103,7 +103,7 @@ describe("the simulator's connector", () => {
     });
   }
 
-  test("a late request arrives although its sender has wiped the card, and nobody is told", async () => {
+  test("a late request arrives although its sender has wiped the card, and is not reported", async () => {
     const { time, simulator, answered, card, send, held } = given();
     simulator.instruct(merchantId, { next: "late_answer", times: 1 });
     const sent = send();

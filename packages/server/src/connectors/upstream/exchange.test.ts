@@ -74,7 +74,7 @@ test("what is said not to have been sent never reached the other side, whenever 
   assert.equal(kinds.size, 8 * atOnce);
 });
 
-test("what reached the other side without an answer is unknown; where nobody listens nothing was sent", async () => {
+test("what reached the other side without an answer is unknown; where no server listens nothing was sent", async () => {
   const { arrived, send, close } = await listening(() => undefined);
   const kinds = await Promise.all(
     Array.from({ length: atOnce }, (_, number) => send(number, 2_000)),

@@ -64,7 +64,7 @@ async function numbers(
 }
 
 describe("notifications from the newest down", () => {
-  test("there are none of an account that was never told anything", async () => {
+  test("there are none of an account without notifications", async () => {
     const store = await storeWith(3);
     const found = await newestNotifications(store, merchantB, {
       before: undefined,

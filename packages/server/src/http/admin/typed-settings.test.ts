@@ -63,7 +63,7 @@ describe("texts become what the setting of that name is", () => {
     }
   });
 
-  test("texts, also of what is no setting: it is refused by its name", () => {
+  test("texts, also of unknown settings: they are refused by their name", () => {
     assert.deepEqual(typedSettings({ descriptor: "1", unknown: "1" }, current), {
       descriptor: "1",
       unknown: "1",

@@ -94,7 +94,7 @@ describe("faults", () => {
     assert.deepEqual([handled, queue.list(ana.id)[0]?.injected], [["Bea", "Bea"], 1]);
   });
 
-  test("of the acquirer are told with one request, and the account is not changed", async (context) => {
+  test("of the acquirer are sent with one request, and the account is not changed", async (context) => {
     const { queue, ask } = await serving(context);
     queue.add(ana.id, { ...plain, kind: "decline", reason: "high_risk" });
     const reported = async (): Promise<unknown> =>

@@ -60,7 +60,7 @@ describe("the view of a request's parameters", () => {
     assert.equal(leftOut, 1);
   });
 
-  test("tells nothing of a security code, not even that there was one, nor of a number that is none", () => {
+  test("shows nothing of a security code, not even its presence, nor of an invalid number", () => {
     const of = (card_cvv: unknown, card_number: unknown): unknown =>
       viewed({ creditcard: { card_cvv, card_number } }).shown;
     for (const code of ["1", "123", "1234", "12 34", ["123"], { code: "123" }]) {
@@ -166,7 +166,7 @@ describe("what is kept of an answer", () => {
   const kept = (body: string, characters = 4_096) =>
     answerFactsOf({ status: 200, body }, characters, unkeyedDigest);
 
-  test("is the answer itself where nothing is to be taken out, and which payment it tells of", () => {
+  test("is the answer itself where nothing is to be taken out, and which payment it is about", () => {
     const body = payment('"merchant_payment_code":"order \\"1\\"","status":"CO"');
     const facts = kept(body);
     assert.deepEqual([facts.body, facts.isCut], [body, false]);
@@ -174,7 +174,7 @@ describe("what is kept of an answer", () => {
     assert.equal(paymentIn(kept('{"status":"ERROR"}')), undefined);
   });
 
-  test("has no whole token in it, but knows which one it was where it tells of no payment", () => {
+  test("has no whole token in it, but its identity where it is not about a payment", () => {
     const token = "fedcba9876543210".repeat(8);
     const stored = kept(
       `{"status":"SUCCESS","token":"${token}","masked_card_number":"411111xxxxxx1111"}`,
@@ -203,7 +203,7 @@ describe("what is kept of an answer", () => {
     assert.ok(!kept(`{"status":"ERROR","status_message":"no ${pan}"}`).body.includes(pan));
   });
 
-  test("is masked text where it is no JSON", () => {
+  test("is masked text where it is not JSON", () => {
     assert.deepEqual(kept(`no JSON: ${pan}`).body, "no JSON: 411111xxxxxx1111");
   });
 

@@ -6,7 +6,7 @@ const plain = { remoteAddress: "192.0.2.1" };
 const tls = { remoteAddress: "192.0.2.1", encrypted: true };
 
 describe("who sent a request", () => {
-  test("is nobody, from the socket's other end, when the head says nothing", () => {
+  test("is anonymous, from the socket's other end, when the head says nothing", () => {
     assert.deepEqual(callerOf([], plain), {
       address: "192.0.2.1",
       isSecure: false,
@@ -20,7 +20,7 @@ describe("who sent a request", () => {
     assert.equal(callerOf([], {}).address, "unknown");
   });
 
-  test("is told by the headers that are meant, whatever the case of their names, and by no value that looks like one", () => {
+  test("is identified by its headers, whatever the case of their names, and by no value that looks like one", () => {
     const caller = callerOf(
       [
         "X-COFRE-CSRF",
@@ -106,7 +106,7 @@ describe("the cookies of a request", () => {
     assert.equal(sessionIn("cofre_session=!~"), "!~");
   });
 
-  test("with two sessions are of somebody else's page", () => {
+  test("with two sessions are of another page", () => {
     assert.equal(
       callerOf(["Cookie", "cofre_session=a; cofre_session=b"], plain).isSameOrigin,
       false,

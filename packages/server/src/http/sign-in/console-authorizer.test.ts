@@ -93,7 +93,7 @@ function admittedBy(admitted: Authorized | undefined): Authorized {
 const refusedWith = (statusCode: string) => ({ name: "WireError", statusCode });
 
 describe("who is let in without a key", () => {
-  test("nobody whose request says nothing of a session: it is asked for a key", async () => {
+  test("a request without a session is not admitted: it needs a key", async () => {
     const { authorizer, caller, written } = await openGate();
     assert.equal(
       await authorizer.admit(
@@ -136,7 +136,7 @@ describe("who is let in without a key", () => {
     fromOwnPage(caller({ csrf: "" }));
   });
 
-  test("a page that nobody touches keeps no session alive", async () => {
+  test("an idle page keeps no session alive", async () => {
     const { authorizer, caller, clock } = await openGate();
     for (let minutes = 0; minutes < 14; minutes += 1) {
       clock.advance(1 * minute);
@@ -161,7 +161,7 @@ describe("who is let in without a key", () => {
     }
   });
 
-  test("an error that is no refusal is not made one", async () => {
+  test("an error that is not a refusal does not become one", async () => {
     const { authorizer, caller, clock } = await openGate();
     const broken = new ConsoleAuthorizer({
       users: { resume: () => Promise.reject(new TypeError("a fault")), record: async () => 1 },
@@ -199,7 +199,7 @@ describe("what a person does", () => {
     }
   });
 
-  test("has ended well, not at all, or nobody knows how", async () => {
+  test("has succeeded, failed, or ended in an unknown way", async () => {
     const { authorizer, caller, written, since } = await openGate();
     const made = "f".repeat(48);
     const rows: readonly (readonly [
@@ -237,7 +237,7 @@ describe("what a person does", () => {
     );
   });
 
-  test("does not happen when it cannot be written down; of a disk that is full the log is not told again", async () => {
+  test("does not happen when it cannot be written down; a full disk is not reported again", async () => {
     const { authorizer, caller, fail, log } = await openGate();
     const { statusCode } = wireErrorOf(new ServiceError("store_unavailable"), readErrors);
     fail(new ServiceError("store_unavailable"));
@@ -257,7 +257,7 @@ describe("what a person does", () => {
     );
   });
 
-  test("has happened although its end could not be written down: the log is told", async () => {
+  test("has happened although its end could not be recorded: the log reports it", async () => {
     const { authorizer, caller, fail, log, written } = await openGate();
     const admitted = admittedBy(
       await authorizer.admit(keyedEndpoint("/ws/refund"), refund, caller()),
@@ -488,7 +488,7 @@ test("an account that this node does not have is refused, and the list of worlds
   assert.equal(account.id, first);
 });
 
-test("how long a session lasts is told in whole seconds, down, until the first of its ends", async () => {
+test("the rest of a session is reported in whole seconds, down, until the first of its ends", async () => {
   const { joined, clock } = await openGate();
   const now = clock.now();
   const at = (idleMs: number, endMs: number) =>

@@ -66,7 +66,7 @@ test("a file that a store has open is refused, and so is one that is being moved
   await source.close();
 });
 
-test("no file, an empty one and somebody else's are refused", async (context) => {
+test("no file, an empty one and a foreign one are refused", async (context) => {
   const file = await newFile(context);
   await assert.rejects(openMoveSource(`${file}.not`), { name: "TransferError", code: "no_file" });
   writeFileSync(`${file}.empty`, "");

@@ -57,7 +57,7 @@ export class WriterThread implements Writer {
   readonly #whenTested: ((works: boolean) => void)[] = [];
   readonly #whenRaised: ((outcome: Outcome) => void)[] = [];
   readonly #whenTruncated: ((done: boolean) => void)[] = [];
-  #unposted: ChangeMessage[] = [];
+  #toPost: ChangeMessage[] = [];
   #alive = true;
   #isClosing = false;
   #commits = 0;
@@ -115,8 +115,8 @@ export class WriterThread implements Writer {
       if (!this.#alive) throw new StoreError("unavailable");
       if (this.#waiting.length >= this.#maxQueued) throw new StoreError("overloaded");
       this.#waiting.push({ resolve, reject });
-      this.#unposted.push(message);
-      if (this.#unposted.length === 1) atEndOfTurn(() => this.#post());
+      this.#toPost.push(message);
+      if (this.#toPost.length === 1) atEndOfTurn(() => this.#post());
     });
   }
 
@@ -132,9 +132,9 @@ export class WriterThread implements Writer {
   }
 
   #post(): void {
-    if (this.#unposted.length === 0 || !this.#alive) return;
-    this.#worker.postMessage(this.#unposted, []);
-    this.#unposted = [];
+    if (this.#toPost.length === 0 || !this.#alive) return;
+    this.#worker.postMessage(this.#toPost, []);
+    this.#toPost = [];
   }
 
   get isWriting(): boolean {

@@ -119,7 +119,7 @@ describe("errors on the wire", () => {
     }
   });
 
-  test("a payment that exists is told with its code, its time and its status", () => {
+  test("a payment that exists is returned with its code, its time and its status", () => {
     const existing = {
       createdAt: instant(Date.UTC(2025, 10, 25, 18, 13, 28)),
       state: "captured",
@@ -132,7 +132,7 @@ describe("errors on the wire", () => {
     ]);
   });
 
-  test("a plan that the stored card's brand has not is told as a card number's is", () => {
+  test("a plan that the stored card's brand has not is reported as a card number's is", () => {
     const error = new ServiceError("instalments_not_offered", {
       brand: "elo",
       country: "br",
@@ -145,7 +145,7 @@ describe("errors on the wire", () => {
     ]);
   });
 
-  test("a payment that exists is told with its whole code, digits in groups and 128 characters included", () => {
+  test("a payment that exists is returned with its whole code, digits in groups and 128 characters included", () => {
     for (const code of ["order-20261128-000123", "b".repeat(128)]) {
       const existing = { createdAt: instant(0), state: "captured", order: { code } } as Payment;
       assert.ok(
@@ -169,7 +169,7 @@ describe("errors on the wire", () => {
     );
   });
 
-  test("a refusal in the wire's own terms stays as it is, and an unknown failure tells nothing of itself", () => {
+  test("a refusal in the wire's own terms stays as it is, and an unknown failure reveals nothing", () => {
     const refusal = new WireError("BP-DR-5", "Field payment.amount_total is required");
     assert.equal(wireErrorOf(refusal, errorsOf("/ws/direct")), refusal);
     const { message } = errorTable["COFRE-14"];

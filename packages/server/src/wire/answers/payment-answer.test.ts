@@ -448,7 +448,7 @@ describe("the answer of a payment", () => {
     adviceCode: "02",
   };
 
-  test("tells the codes of a decline where the account and the country have them, and never those of an approval", () => {
+  test("shows the codes of a decline where the account and the country have them, and never those of an approval", () => {
     const account = accountWith({ declineCodes: true });
     const status = shown(paymentWith({ state: "declined", verdict: refused }), account)[
       "transaction_status"

@@ -260,12 +260,12 @@ describe("the header that simulates failures", () => {
     );
   });
 
-  test("tells one text where the catalogue has several", async () => {
+  test("shows one text where the catalogue has several", async () => {
     const answer = await simulate("BP-DR-24", { loseNextAuthorization: () => undefined });
     assert.match(answer?.body ?? "", /"status_message":"Field payment\.zipcode is required"/);
   });
 
-  test("tells every code that the interface names, those of the hosted page too", async () => {
+  test("shows every code that the interface names, those of the hosted page too", async () => {
     // BP-R-5 is one of the three values in the documentation: the payment was processed instead.
     const direct = "0-36 38-49 51 52 54-59 61-73 75-77 83 84 90 93 95 97 98 100-102 136";
     const numbers = {

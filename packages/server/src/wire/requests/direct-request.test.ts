@@ -657,7 +657,7 @@ describe("a direct request", () => {
     );
   });
 
-  test("of several broken rules the one with the smallest number is told", () => {
+  test("of several broken rules the one with the smallest number is reported", () => {
     const groups = Map.groupBy(
       breaches.filter(({ group }) => group !== undefined),
       ({ group }) => group,
@@ -1144,7 +1144,7 @@ describe("an accepted direct request", () => {
     }
   });
 
-  test("a list or an object is no date, no document and no kind of person", () => {
+  test("a list or an object is not a date, a document or a kind of person", () => {
     // Regression: they were ignored, so a company that sent its type as a list was treated as a
     // person.
     for (const value of [["x"], { 0: "x" }]) {

@@ -140,7 +140,7 @@ describe("the amount of a capture", () => {
     );
   });
 
-  test("that is no scalar is not taken for everything", () => {
+  test("that is not a scalar does not select everything", () => {
     for (const body of ['{"amount":[1]}', '{"amount":{}}', '{"amount":[]}']) {
       assert.throws(
         () => readCapture(params(`hash=${hash}`, body), account),

@@ -31,7 +31,7 @@ test("a card's code is known in every spelling that public clients send", () => 
     assert.equal(brandOf(code), "debit any", code);
 });
 
-test("what is no card keeps its own spelling, and an unknown code stays unknown", () => {
+test("other types keep their spelling, and an unknown code stays unknown", () => {
   assert.deepEqual(paymentTypeOf("_creditcard"), { kind: "hosted" });
   assert.deepEqual(paymentTypeOf("boleto"), { kind: "inactive" });
   // `debit` is a payment method without a card, not a debit card.

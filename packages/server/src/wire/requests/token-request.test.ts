@@ -162,7 +162,7 @@ describe("a token request", () => {
     );
   });
 
-  test("of two broken rules the smaller number is told", () => {
+  test("of two broken rules the smaller number is reported", () => {
     assert.match(refusal({ country: "zz" }, { card_name: "" }), /^BP-DR-51 /);
     assert.match(refusal({ payment_type_code: "gold" }, { card_number: "" }), /^BP-DR-35 /);
   });
