@@ -173,7 +173,9 @@ export class HttpServer {
       report: ({ isHead, method, endpoint, startedAt }, answer, merchantId) =>
         this.#report(isHead ? "HEAD" : method, endpoint.path, answer, merchantId, startedAt),
     });
-    this.#server.on("clientError", (error, socket: Socket) => this.#unreadable.handle(error, socket));
+    this.#server.on("clientError", (error, socket: Socket) =>
+      this.#unreadable.handle(error, socket),
+    );
     this.#server.on("connect", (_request, socket: Socket) =>
       handedOver(socket, () => refuseTunnel(socket)),
     );

@@ -316,7 +316,8 @@ test("of 1,000 random ways to tamper with the log each is noticed, at its place 
   context.after(() => store.close());
   const fixture = await openUserFixture({ store: store.users });
   const { users } = fixture;
-  for (let number = 0; number < 25; number += 1) await addUser(fixture, `person-${number}`, "viewer");
+  for (let number = 0; number < 25; number += 1)
+    await addUser(fixture, `person-${number}`, "viewer");
   const { entries, head } = await users.verifyAudit();
   assert.ok(entries > 50);
 
