@@ -46,7 +46,7 @@ export function shape(tag, attributes = {}, ...children) {
  * Characters that change the text direction or are invisible: shown by their code points, so that
  * the page shows a text as it is stored.
  */
-const unseen = /[\p{Cc}\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/gu;
+export const unseen = /[\p{Cc}\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/gu;
 
 /** @param {string} text */
 export function shown(text) {

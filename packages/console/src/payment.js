@@ -3,6 +3,7 @@ import { render } from "preact";
 import { useState } from "preact/hooks";
 import { actions } from "./actions.js";
 import { call } from "./api.js";
+import { curlOf } from "./curl.js";
 import { h, keepingFocus, say, shown, table } from "./dom.js";
 import { amountText, decimalText, exactText, momentText, timeOf, utcText } from "./format.js";
 import { html } from "./html.js";
@@ -130,7 +131,7 @@ function Head({ payment }) {
       </p>
       <p class="copies">
         <${Copy} text=${location.href} label=${t("copy.link")} isShown />
-        <${Copy} text=${curlOf(hash)} label=${t("copy.curl")} isShown />
+        <${Copy} text=${curlOf("/ws/query", { hash })} label=${t("copy.curl")} isShown />
       </p>
     </div>
   `;
@@ -170,14 +171,6 @@ function Copy({ text, label, isShown = false }) {
   return html`<button type="button" class="small" aria-label=${label} onClick=${copy}>
     ${isShown ? label : t("copy")}
   </button>`;
-}
-
-/**
- * A command that queries the payment; the key comes from the shell.
- * @param {string} hash
- */
-function curlOf(hash) {
-  return `curl -s ${location.origin}/ws/query -d "integration_key=$KEY" -d hash=${hash}`;
 }
 
 const left = 70;

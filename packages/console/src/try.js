@@ -1,5 +1,6 @@
 // Stores and charges a card as a shop does, and shows the same as shell commands.
 import { call, newName } from "./api.js";
+import { curlOf, ShellVariable } from "./curl.js";
 import { field, foreign, h, problem, select } from "./dom.js";
 import { typedAmount } from "./format.js";
 import { parts, t } from "./language.js";
@@ -160,29 +161,14 @@ export async function tryView(main) {
 function curlLines(stored, payment) {
   const charged = {
     ...payment,
-    merchant_payment_code: "PLACE-OF-CODE",
-    creditcard: { ...payment.creditcard, token: "PLACE-OF-TOKEN" },
+    creditcard: { ...payment.creditcard, token: new ShellVariable("TOKEN") },
+    merchant_payment_code: new ShellVariable("CODE"),
   };
-  const first = `TOKEN=$(${curl("/ws/token", stored)} | sed 's/.*"token":"\\([^"]*\\)".*/\\1/'); echo "$TOKEN"`;
-  const second = curl("/ws/direct", { operation: "request", payment: charged })
-    .replace("PLACE-OF-CODE", `try-'"$(date +%s)"'`)
-    .replace("PLACE-OF-TOKEN", `'"$TOKEN"'`);
+  const first = `TOKEN=$(${curlOf("/ws/token", stored)} | sed 's/.*"token":"\\([^"]*\\)".*/\\1/'); echo "$TOKEN"`;
+  const second = `CODE=try-$(date +%s); ${curlOf("/ws/direct", { operation: "request", payment: charged })}`;
   return h(
     "pre",
     { tabindex: "0", role: "region", "aria-label": t("try.shell") },
     h("code", {}, `${first}\n\n${second}`),
   );
-}
-
-/**
- * The shell's quotes end before the key's variable, and the customer's name cannot end them.
- * @param {string} path
- * @param {Readonly<Record<string, unknown>>} fields
- */
-function curl(path, fields) {
-  const json = JSON.stringify({ integration_key: "PLACE-OF-KEY", ...fields }).replaceAll(
-    "'",
-    String.raw`'\''`,
-  );
-  return `curl -s ${location.origin}${path} --data-urlencode 'request_body=${json.replace("PLACE-OF-KEY", `'"$KEY"'`)}'`;
 }

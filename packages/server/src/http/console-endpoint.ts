@@ -11,6 +11,7 @@ const scripts = [
   "audit",
   "charts",
   "csv",
+  "curl",
   "dom",
   "faults",
   "format",
