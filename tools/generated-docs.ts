@@ -2,10 +2,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { commandsAsMarkdown } from "../packages/server/src/cli/help.ts";
 import { settingsAsMarkdown } from "../packages/server/src/config/reference.ts";
-import {
-  magicCards,
-  scenarioCards,
-} from "../packages/server/src/connectors/simulator/magic-cards.ts";
+import { describedCards } from "../packages/server/src/connectors/simulator/magic-cards.ts";
 import { faultKindsAsMarkdown } from "../packages/server/src/http/faults/fault-kinds.ts";
 import { errorsAsMarkdown } from "../packages/server/src/wire/errors/error-reference.ts";
 import { wireStatusOf } from "../packages/server/src/wire/answers/payment-answer.ts";
@@ -98,21 +95,10 @@ function eventTable(): string {
 }
 
 function cardTable(): string {
-  const issuer = magicCards.map(
-    ([digits, brand, result]) =>
-      `| \`${digits}\` | ${brand} | ${result === "approve" ? "approved" : result} |`,
+  const rows = describedCards.map(
+    ({ number, brand, outcome }) => `| \`${number}\` | ${brand} | ${outcome} |`,
   );
-  const tables = scenarioCards.map(
-    ([digits, brand, { funding, foreign, ecommerce, exhausted }]) => {
-      const facts = [
-        foreign ? "foreign" : "",
-        ecommerce ? "" : "not for e-commerce",
-        exhausted ? "too many attempts" : "",
-      ];
-      return `| \`${digits}\` | ${brand} | ${facts.find((fact) => fact !== "") ?? funding} |`;
-    },
-  );
-  return ["| number | brand | what happens |", "|---|---|---|", ...issuer, ...tables].join("\n");
+  return ["| number | brand | what happens |", "|---|---|---|", ...rows].join("\n");
 }
 
 export function pathOf(file: string): string {

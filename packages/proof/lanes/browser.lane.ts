@@ -6,6 +6,7 @@ import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { chromiumFile, startChromium } from "../../server/test/browser/chromium.ts";
 import { listen } from "../../server/test/browser/listen.ts";
 import { type Shop, startShop } from "../../server/test/browser/shop.ts";
+import { violations } from "../../server/test/browser/violations.ts";
 import {
   publicIntegrationKey,
   startTestServer,
@@ -202,6 +203,30 @@ describe("in a real browser", { skip: noBrowser }, () => {
     const [light, dark, telephone] = papers;
     assert.notEqual(light, dark);
     assert.equal(telephone, light);
+  });
+
+  test("the documentation is searched, and a link to a hidden section shows it", async () => {
+    const page = await browser.newPage();
+    try {
+      const { errors } = listen(page);
+      await page.goto(`${server.url}/docs/errors`);
+      const shown = () => page.locator("main section:visible h3").allTextContents();
+      const all = (await shown()).length;
+      await page.keyboard.press("/");
+      await page.keyboard.type("refund twice");
+      assert.deepEqual(await shown(), []);
+      await page.getByRole("searchbox").fill("retry-after IN progress");
+      assert.deepEqual(await shown(), ["COFRE-12", "COFRE-165"]);
+      assert.equal(await page.getByRole("status").textContent(), `2 of ${all}`);
+      assert.equal(await page.locator("main h2:visible").allTextContents().then(String), "COFRE");
+      await page.evaluate("location.hash = '#BP-CAP-4'");
+      await page.getByRole("heading", { name: "BP-CAP-4" }).waitFor();
+      assert.equal((await shown()).length, all);
+      assert.deepEqual(errors, []);
+      assert.deepEqual(await violations(page), []);
+    } finally {
+      await page.close();
+    }
   });
 
   test("control: a page with a foreign script or picture is detected", async () => {

@@ -12,6 +12,7 @@ export function sandboxEndpoints(): readonly ServedEndpoint[] {
     paymentServices: {},
     clock: {},
     connectorNames: [],
+    testCards: [],
     simulatorNames: [],
     instruct: undefined,
     notificationKeys: {},

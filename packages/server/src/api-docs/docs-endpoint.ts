@@ -1,44 +1,47 @@
 import type { Clock } from "../kernel/clock.ts";
-import { sha256Hex } from "../kernel/digest.ts";
-import type { Instant } from "../kernel/instant.ts";
 import type { WireResponse } from "../wire/answers/answer.ts";
 import type { OpenEndpoint, ServedEndpoint } from "../wire/endpoint.ts";
+import type { DocsPlaces } from "./html.ts";
+import type { OpenApi } from "./types.ts";
 
 /**
- * `/docs`: the same description for readers. The page may use its own style and nothing else. Made
- * on the first request, like /openapi.json.
+ * `/docs`: the description of /openapi.json for readers, and `/docs/errors`: every error code. Both
+ * are made on the first request, and may use their own style and script only.
  */
-export function docsEndpoint(endpoints: readonly ServedEndpoint[], clock: Clock): OpenEndpoint {
+export function docsEndpoints(
+  endpoints: readonly ServedEndpoint[],
+  clock: Clock,
+  places: DocsPlaces,
+): readonly OpenEndpoint[] {
+  const api = async (): Promise<OpenApi> => {
+    const { openApiDocument } = await import("./document.ts");
+    return openApiDocument(endpoints, clock.now());
+  };
+  return [
+    pageAt("/docs", async () => (await import("./page.ts")).docsPage(await api(), places)),
+    pageAt("/docs/errors", async () =>
+      (await import("./errors-page.ts")).errorsPage(await api(), places),
+    ),
+  ];
+}
+
+function pageAt(path: string, make: () => Promise<string>): OpenEndpoint {
   let answer: WireResponse | undefined;
   return {
-    path: "/docs",
+    path,
     doc: "page",
     key: "none",
     isPage: true,
     family: "parameters",
     cors: false,
     async handle() {
-      answer ??= await made(endpoints, clock.now());
+      answer ??= {
+        status: 200,
+        type: "text/html; charset=utf-8",
+        body: await make(),
+        headers: [["Content-Security-Policy", (await import("./html.ts")).docsPolicy]],
+      };
       return answer;
     },
   };
-}
-
-async function made(endpoints: readonly ServedEndpoint[], now: Instant): Promise<WireResponse> {
-  const [{ openApiDocument }, { docsPage }, { style }] = await Promise.all([
-    import("./document.ts"),
-    import("./page.ts"),
-    import("./style.ts"),
-  ]);
-  return {
-    status: 200,
-    type: "text/html; charset=utf-8",
-    body: docsPage(openApiDocument(endpoints, now)),
-    headers: [["Content-Security-Policy", policyFor(style)]],
-  };
-}
-
-function policyFor(style: string): string {
-  const digest = Buffer.from(sha256Hex(style), "hex").toString("base64");
-  return `default-src 'none'; style-src 'sha256-${digest}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
 }

@@ -1,12 +1,21 @@
 import type { Clock } from "../kernel/clock.ts";
 import { openApiEndpoint } from "./openapi-endpoint.ts";
 import type { ServedEndpoint } from "../wire/endpoint.ts";
-import { docsEndpoint } from "./docs-endpoint.ts";
+import { docsEndpoints } from "./docs-endpoint.ts";
+import type { DocsPlaces } from "./html.ts";
 
-/** The endpoints, and two more that describe them: /openapi.json for tools, /docs for readers. */
+/**
+ * The endpoints, and those that describe them: /openapi.json for tools, /docs and /docs/errors for
+ * readers.
+ */
 export function documented(
   endpoints: readonly ServedEndpoint[],
   clock: Clock,
+  places: DocsPlaces,
 ): readonly ServedEndpoint[] {
-  return [...endpoints, openApiEndpoint(endpoints, clock), docsEndpoint(endpoints, clock)];
+  return [
+    ...endpoints,
+    openApiEndpoint(endpoints, clock),
+    ...docsEndpoints(endpoints, clock, places),
+  ];
 }

@@ -1,13 +1,21 @@
 import { ownValue } from "../kernel/own.ts";
 import type { Schema } from "../wire/schema.ts";
 import type { OpenApi, OperationObject, PathItem } from "./types.ts";
-import { style } from "./style.ts";
+import { helpAddressOf } from "../wire/errors/help-address.ts";
+import {
+  code,
+  coded,
+  docsHtml,
+  type DocsPlaces,
+  escaped,
+  prose,
+  row,
+  table,
+  type TestCard,
+} from "./html.ts";
 
-/**
- * The documentation as one page, made from the OpenAPI description only, without scripts and
- * external addresses.
- */
-export function docsPage(api: OpenApi): string {
+/** The operations as one page, made from the OpenAPI description only. */
+export function docsPage(api: OpenApi, places: DocsPlaces): string {
   const operations = Object.entries(api.paths).flatMap(([path, item]) => shownOf(path, item));
   const groups = api.tags
     .map((tag) => ({
@@ -17,45 +25,49 @@ export function docsPage(api: OpenApi): string {
     .filter((group) => group.operations.length > 0);
   const present = groups.filter((group) => group.operations.some(isPresent));
   const absent = groups.filter((group) => !present.includes(group));
-  return `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${escaped(api.info.title)}: operations</title>
-<style>${style}</style>
-</head>
-<body>
-<div class="page">
-<header>
-<h1>${escaped(api.info.title)}</h1>
-<p class="soft">${escaped(api.info.summary)}</p>
-</header>
-<nav aria-label="Operations">
+  return docsHtml(
+    {
+      title: `${api.info.title}: operations`,
+      heading: api.info.title,
+      summary: api.info.summary,
+      searchLabel: "Search operations, fields and codes",
+      nav: `<nav aria-label="Operations">
 ${present.map(({ name, operations: members }) => `<div><b>${escaped(name)}</b>${list(members)}</div>`).join("\n")}
-<div><b>More</b><ul>${absent.map(({ name }) => `<li><a href="#${idOf(name)}">${escaped(name)}</a></li>`).join("")}<li><a href="#answers">Answers</a></li><li><a href="#common">Errors of every operation</a></li><li><a href="/openapi.json">openapi.json</a></li></ul></div>
-</nav>
-<main>
-${api.info.description
-  .split("\n\n")
-  .map((text) => `<p>${prose(text)}</p>`)
-  .join("\n")}
+<div><b>More</b><ul>${absent.map(({ name }) => `<li><a href="#${idOf(name)}">${escaped(name)}</a></li>`).join("")}<li><a href="#answers">Answers</a></li><li><a href="#common">Errors of every operation</a></li>${places.testCards.length === 0 ? "" : '<li><a href="#test-cards">Test cards</a></li>'}<li><a href="/openapi.json">openapi.json</a></li></ul></div>
+</nav>`,
+      main: `${api.info.description
+        .split("\n\n")
+        .map((text) => `<p>${prose(text)}</p>`)
+        .join("\n")}
 <h4>Variables of the examples</h4>
 <pre>${escaped(variables)}</pre>
 ${groups.map((group) => groupHtml(group)).join("\n")}
+${testCardsHtml(places.testCards)}
 <h2 id="common">Errors of every operation</h2>
 <p class="soft">In addition to the operation's own errors. These messages never repeat request values.</p>
+<section>
 ${errorTable(api["x-errors"])}
+</section>
 <h2 id="answers">Answers</h2>
 <p class="soft">Members in their order. Members marked <i>optional</i> are present only when they apply.</p>
 ${Object.entries(api.components.schemas)
   .map(([name, schema]) => answerHtml(name, schema))
-  .join("\n")}
-</main>
-</div>
-</body>
-</html>
-`;
+  .join("\n")}`,
+    },
+    places,
+  );
+}
+
+function testCardsHtml(cards: readonly TestCard[]): string {
+  if (cards.length === 0) return "";
+  const rows = cards.map(({ number, brand, outcome }) =>
+    row("", [code(number), escaped(brand), escaped(outcome)]),
+  );
+  return `<h2 id="test-cards">Test cards</h2>
+<p class="soft">With any name, a future expiry date and a security code of three digits (amex: four). Other numbers are declined or refused.</p>
+<section>
+${table(["Number", "Brand", "Outcome"], rows)}
+</section>`;
 }
 
 const variables = `COFRE=http://127.0.0.1:8787       # the server's address
@@ -178,14 +190,6 @@ function lengthOf({ minLength, maxLength, "x-too-long": tooLong }: Schema): stri
   return `${range}, ${tooLong === "truncated" ? "longer values are truncated" : `otherwise ${coded(tooLong)}`}`;
 }
 
-/** Codes do not break at their dashes. */
-function coded(text: string): string {
-  return escaped(text).replaceAll(
-    /\b(?:BP|DA|COFRE)(?:-[A-Z]+)*-\d+/g,
-    '<span class="code">$&</span>',
-  );
-}
-
 function answerLine({ responses }: OperationObject): string {
   return Object.entries(responses)
     .map(([status, { description, content }]) => {
@@ -211,7 +215,11 @@ function errorsHtml({ "x-errors": errors }: OperationObject): string {
 
 function errorTable(errors: OperationObject["x-errors"]): string {
   const rows = errors.map(({ code: name, message, condition }) =>
-    row("", [code(name), escaped(message), `<span class="soft">${escaped(condition)}</span>`]),
+    row("", [
+      `<a href="${helpAddressOf(name)}">${code(name)}</a>`,
+      escaped(message),
+      `<span class="soft">${escaped(condition)}</span>`,
+    ]),
   );
   return table(["Code", "Message", "When"], rows);
 }
@@ -236,28 +244,4 @@ function kindOf({ $ref, type, enum: values, const: only, items, properties }: Sc
   if (items !== undefined) return `list of ${kindOf(items)}`;
   if (properties !== undefined) return `object with ${Object.keys(properties).join(", ")}`;
   return typeof type === "string" ? type : (type ?? []).join(" or ");
-}
-
-function table(heads: readonly string[], rows: readonly string[]): string {
-  const head = heads.map((text) => `<th scope="col">${text}</th>`).join("");
-  return `<div class="wide"><table><thead><tr>${head}</tr></thead><tbody>${rows.join("\n")}</tbody></table></div>`;
-}
-
-function row(kind: string, cells: readonly string[]): string {
-  return `<tr${kind === "" ? "" : ` class="${kind}"`}>${cells.map((cell) => `<td>${cell}</td>`).join("")}</tr>`;
-}
-
-const code = (text: string): string => `<code>${escaped(text)}</code>`;
-
-/** Text of the documentation: backticks enclose code. */
-function prose(text: string): string {
-  return coded(text).replaceAll(/`([^`]*)`/g, "<code>$1</code>");
-}
-
-function escaped(text: string): string {
-  return text
-    .replaceAll("&", "&amp;")
-    .replaceAll("<", "&lt;")
-    .replaceAll(">", "&gt;")
-    .replaceAll('"', "&quot;");
 }

@@ -14,6 +14,12 @@ code,pre{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,"Liberation Mono
 .page{display:grid;grid-template-columns:15rem minmax(0,1fr);column-gap:3.5rem;max-width:74rem;margin:0 auto;padding:0 1.5rem}
 header{grid-column:1/-1;padding:2.2rem 0 1.2rem;border-bottom:1px solid var(--line)}
 header p{margin:0}
+.places{display:flex;flex-wrap:wrap;gap:.3rem 1.2rem;margin-top:.7rem}
+form{display:flex;flex-wrap:wrap;align-items:center;gap:.3rem .8rem;margin-top:1rem}
+form[hidden],[hidden]{display:none}
+form label{color:var(--soft);font-size:.875rem}
+form input{flex:0 1 20rem;min-width:0;font:inherit;color:inherit;background:var(--panel);border:1px solid var(--soft);border-radius:5px;padding:.3rem .6rem}
+form output{color:var(--soft);font-size:.875rem;font-variant-numeric:tabular-nums}
 nav{position:sticky;top:0;align-self:start;max-height:100vh;overflow-y:auto;padding:1.7rem 0 2rem;font-size:.875rem;overflow-wrap:anywhere}
 nav div{margin-bottom:1.1rem}
 nav b{display:block;margin-bottom:.25rem;font-weight:600}

@@ -44,6 +44,8 @@ export interface EndpointsParts {
   readonly paymentServices: PaymentServices;
   readonly clock: Clock;
   readonly connectorNames: readonly string[];
+  /** Cards whose outcome in the sandbox is known; none in production. */
+  readonly testCards: Parameters<typeof documented>[2]["testCards"];
   /** Names of the simulated acquirers among them. */
   readonly simulatorNames: readonly string[];
   readonly instruct: Instruct;
@@ -81,7 +83,10 @@ export function serverEndpoints(parts: EndpointsParts): readonly ServedEndpoint[
     ...accountEndpoints(parts),
     ...sandboxEndpoints(parts, operations),
   ];
-  return documented(endpoints, clock);
+  return documented(endpoints, clock, {
+    testCards: parts.testCards,
+    hasConsole: endpoints.some(({ path }) => path === "/"),
+  });
 }
 
 function accountEndpoints(parts: EndpointsParts): readonly Endpoint[] {

@@ -309,7 +309,7 @@ describe("what Node's parser gives up on", () => {
       assert.deepEqual([answer?.code, answer?.status, others], [framingErrors[kind], status, []]);
       assert.match(
         text,
-        /^HTTP\/1\.1 \d{3} [A-Z][A-Za-z ]+\r\nContent-Type: application\/json; charset=utf-8\r\nContent-Length: /,
+        /^HTTP\/1\.1 \d{3} [A-Z][A-Za-z ]+\r\nContent-Type: application\/json; charset=utf-8\r\nLink: <\/docs\/errors#COFRE-\d+>; rel="help"\r\nContent-Length: /,
       );
       assert.deepEqual(
         reported.map((each) => each.code),

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import { helpLinkOf } from "./headers.ts";
 import type { WireResponse } from "../wire/answers/answer.ts";
 import { type FramingErrorKind, framingErrors } from "../wire/decode/framing-errors.ts";
 import { answerWithOtherStatus, refusalAnswer } from "../wire/answers/refusal-answer.ts";
@@ -259,10 +260,11 @@ function isResponse(value: unknown): value is ServerResponse {
 }
 
 function endWith(socket: Socket, answer: WireResponse): WireResponse {
-  const { status, body } = answer;
+  const { status, code, body } = answer;
+  const help = code === undefined ? "" : `Link: ${helpLinkOf(code)}\r\n`;
   const reason = process.getBuiltinModule("node:http").STATUS_CODES[status] ?? "";
   socket.end(
-    `HTTP/1.1 ${status} ${reason}\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`,
+    `HTTP/1.1 ${status} ${reason}\r\nContent-Type: application/json; charset=utf-8\r\n${help}Content-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`,
   );
   return answer;
 }

@@ -1,3 +1,4 @@
+import { helpAddressOf } from "../wire/errors/help-address.ts";
 import { mayBeCrossSite } from "./cross-site.ts";
 import type { WireHeaders } from "../wire/endpoint.ts";
 import { type Charset, charsetOf } from "../wire/decode/text.ts";
@@ -107,3 +108,8 @@ export const preflightHeaders = [
   "Access-Control-Max-Age",
   "86400",
 ];
+
+/** The Link header of an error answer: where the documentation explains the code. */
+export function helpLinkOf(code: string): string {
+  return `<${helpAddressOf(code)}>; rel="help"`;
+}

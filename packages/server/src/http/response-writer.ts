@@ -2,7 +2,7 @@ import type { ServerResponse } from "node:http";
 import type { WireResponse } from "../wire/answers/answer.ts";
 import { requestErrors } from "../wire/decode/request-errors.ts";
 import { clientGone } from "./static-responses.ts";
-import { commonHeaders, corsHeaders, jsonType, retryAfterSeconds } from "./headers.ts";
+import { commonHeaders, corsHeaders, helpLinkOf, jsonType, retryAfterSeconds } from "./headers.ts";
 
 /** Writes an answer. `cors`: browsers of other origins may read it. */
 export function writeAnswer(response: ServerResponse, answer: WireResponse, cors: boolean): void {
@@ -36,6 +36,7 @@ function headOf(
     "Content-Length",
     String(length),
   ];
+  if (code !== undefined) head.push("Link", helpLinkOf(code));
   if (headers !== undefined) head.push(...headers.flat());
   if (status === 503 || code === requestErrors.account_overloaded)
     head.push("Retry-After", retryAfterSeconds);

@@ -1,4 +1,5 @@
 import type { Config } from "../config/settings.ts";
+import { describedCards } from "../connectors/simulator/magic-cards.ts";
 import { interfaceHosts } from "../certificates/hosts.ts";
 import { type EndpointsParts, serverEndpoints } from "../http/endpoints.ts";
 import { createRequestRecorder } from "../http/recording/request-recorder.ts";
@@ -132,6 +133,7 @@ function endpointsParts(
     paymentServices,
     clock,
     connectorNames: services.connectorNames,
+    testCards: simulatorNames.length > 0 ? describedCards : [],
     simulatorNames,
     instruct,
     notificationKeys: keys.notificationKeys,

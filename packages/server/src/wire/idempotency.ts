@@ -2,7 +2,7 @@ import { assert } from "../kernel/assert.ts";
 import { sha256Hex } from "../kernel/digest.ts";
 import { type CardNamed, maskedPanOf } from "../operations/masked-pan-of.ts";
 import { containsDigits, containsMaskedPan } from "../vault/contains-pan.ts";
-import type { WireResponse } from "./answers/answer.ts";
+import { errorCodeIn, type WireResponse } from "./answers/answer.ts";
 import { holdsCardNumber } from "./decode/card-like.ts";
 import { answeringAnswer, type EndpointDeps } from "./endpoints/deps.ts";
 import type { KeyedEndpoint, WireRequest } from "./endpoint.ts";
@@ -48,9 +48,7 @@ export function idempotent(
           return { ...made, keep: made.keep !== false };
         };
         const answer = await requests.answer(request.account.id, key, digest, run, refuseKey);
-        return "replayed" in answer
-          ? { status: answer.status, body: answer.body, headers: replayed }
-          : answer;
+        return "replayed" in answer ? replayOf(answer) : answer;
       });
     },
   };
@@ -97,6 +95,11 @@ function cardNamedBy(params: TreeObject): CardNamed | undefined {
   const [id, refundCode] = [fieldOf(params, "refund_id"), textOf(params, "merchant_refund_code")];
   if (id !== undefined && /^\d{1,10}$/.test(id)) return { refund: { id: Number(id) } };
   return refundCode === undefined ? undefined : { refund: { code: refundCode } };
+}
+
+function replayOf({ status, body }: WireResponse): WireResponse {
+  const code = errorCodeIn(body);
+  return { status, body, headers: replayed, ...(code === undefined ? {} : { code }) };
 }
 
 const replayed: NonNullable<WireResponse["headers"]> = [["Idempotent-Replayed", "true"]];

@@ -52,3 +52,12 @@ function errorBodyWithMessage(code: string, message: string): string {
   const text = JSON.stringify(message);
   return `{"status":"ERROR","status_code":${JSON.stringify(code)},"status_message":${text},"message":${text}}`;
 }
+
+const errorStart = '{"status":"ERROR","status_code":"';
+
+/** The code of a body that `errorAnswer` wrote; undefined for every other body. */
+export function errorCodeIn(body: string): string | undefined {
+  return body.startsWith(errorStart)
+    ? body.slice(errorStart.length, body.indexOf('"', errorStart.length))
+    : undefined;
+}

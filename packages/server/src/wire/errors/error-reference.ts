@@ -10,6 +10,8 @@ export interface DocumentedError {
   readonly example: string;
   readonly httpStatuses: readonly number[];
   readonly condition: string;
+  /** Undefined for a code that is never sent. */
+  readonly remedy: string | undefined;
   readonly tested: NonNullable<ErrorRow["tested"]>;
 }
 
@@ -17,7 +19,7 @@ export const documentedErrors: readonly DocumentedError[] = (
   Object.keys(errorTable) as (keyof typeof errorTable)[]
 ).map((code) => {
   const row: ErrorRow = errorTable[code];
-  const { httpStatus = 200, otherStatus, condition, tested = "by request" } = row;
+  const { httpStatus = 200, otherStatus, condition, remedy, tested = "by request" } = row;
   const httpStatuses = otherStatus === undefined ? [httpStatus] : [httpStatus, otherStatus];
   return {
     code,
@@ -25,6 +27,7 @@ export const documentedErrors: readonly DocumentedError[] = (
     example: withFirstChoices(row),
     httpStatuses,
     condition,
+    remedy,
     tested,
   };
 });
