@@ -169,6 +169,7 @@ export function createPaymentService(parts: PaymentServiceParts): PaymentService
         paymentId: undefined,
       }),
     onAttempt: (attempt) => recording?.attempted(attempt, clock.now()),
+    exchangeTime: recording === undefined ? undefined : parts.elapsedMs,
   });
   const cvvCache = new CvvCache(parts.secretRandom);
   const runner = new Runner({

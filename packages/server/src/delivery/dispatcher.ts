@@ -10,7 +10,7 @@ import type { SlotAssignment, SlotLease } from "../kernel/slot-assignment.ts";
 import { slotOf } from "../kernel/slot.ts";
 import { type DueMerchant, type DueQueue, type Store, StoreError } from "../stores/store.ts";
 import { chaosPlan } from "../notification/chaos.ts";
-import { MessageSender, type MessageSenderParts } from "./message-sender.ts";
+import { type Exchange, MessageSender, type MessageSenderParts } from "./message-sender.ts";
 import { decideDelivery, decideExpired, decideRemoved, isExpired } from "./delivery.ts";
 import { DeliveryRecorder } from "./delivery-recorder.ts";
 import {
@@ -105,6 +105,8 @@ export interface DeliveryAttempt {
   readonly verdict: Exclude<DeliveryEvent["kind"], "resting">;
   /** The delivery after the attempt. */
   readonly delivery: Delivery;
+  /** Undefined if nothing was sent, or without `exchangeTime`. */
+  readonly exchange: Exchange | undefined;
 }
 
 const defaultPollMs = second;
@@ -754,11 +756,11 @@ export class Dispatcher {
         state: "delivered",
       });
       await this.#recorder.write(dropped);
-      this.#reportAttempt(message, target, "delivered", dropped);
+      this.#reportAttempt(message, target, "delivered", dropped, undefined);
       return;
     }
     const { signal } = this.#stopping;
-    const { outcome, tookMs } = await this.#sender.send(
+    const { outcome, tookMs, exchange } = await this.#sender.send(
       message,
       target,
       plan?.breakSignature === true,
@@ -800,7 +802,7 @@ export class Dispatcher {
       this.#limitOf(queue).reset();
     }
     for (const each of next) this.#report(verdict, each);
-    this.#reportAttempt(message, target, verdict, next);
+    this.#reportAttempt(message, target, verdict, next, exchange);
   }
 
   #reportAttempt(
@@ -808,9 +810,10 @@ export class Dispatcher {
     { url }: Target,
     verdict: DeliveryAttempt["verdict"],
     next: Message,
+    exchange: Exchange | undefined,
   ): void {
     for (const delivery of next)
-      this.#parts.onAttempt?.({ number: attempts + 1, url, verdict, delivery });
+      this.#parts.onAttempt?.({ number: attempts + 1, url, verdict, delivery, exchange });
   }
 
   #report(

@@ -10,7 +10,7 @@ import {
   refusalOf,
 } from "./address-guard.ts";
 import { skipInterimAnswers } from "./interim-answers.ts";
-import type { Sender, SendFailure, SendOutcome, SendRequest } from "./sender.ts";
+import type { ReceiverAnswer, Sender, SendFailure, SendOutcome, SendRequest } from "./sender.ts";
 
 export interface EgressOptions {
   readonly policy: EgressPolicy;
@@ -109,6 +109,8 @@ class Exchange implements Dispatcher.DispatchHandler {
   #status = 0;
   #retryAfter: string | undefined;
   #read = 0;
+  /** Undefined unless the answer is kept. */
+  #kept: { readonly headers: ReceiverAnswer["headers"]; readonly pieces: Uint8Array[] } | undefined;
 
   constructor(request: SendRequest, scheduler: Scheduler, signal: AbortSignal | undefined) {
     this.#request = request;
@@ -153,9 +155,12 @@ class Exchange implements Dispatcher.DispatchHandler {
     }
     this.#status = status;
     this.#retryAfter = typeof retryAfter === "string" ? retryAfter : undefined;
+    if (this.#request.keepsAnswer === true) this.#kept = { headers, pieces: [] };
   }
 
   onResponseData(_: Dispatcher.DispatchController, chunk: Uint8Array): void {
+    // A copy, because the chunk is a part of the connection's buffer.
+    this.#kept?.pieces.push(Uint8Array.from(chunk.subarray(0, longestBody - this.#read)));
     this.#read += chunk.length;
     // The rest is not read, which closes the connection.
     if (this.#read > longestBody) this.#cut(this.#answered());
@@ -176,7 +181,15 @@ class Exchange implements Dispatcher.DispatchHandler {
   readonly #abort = (): void => this.#cut({ kind: "failed", cause: "aborted" });
 
   #answered(): SendOutcome {
-    return { kind: "answered", status: this.#status, retryAfter: this.#retryAfter };
+    const outcome = {
+      kind: "answered",
+      status: this.#status,
+      retryAfter: this.#retryAfter,
+    } as const;
+    if (this.#kept === undefined) return outcome;
+    const { headers, pieces } = this.#kept;
+    const answer = { headers, body: Buffer.concat(pieces), isCut: this.#read > longestBody };
+    return { ...outcome, answer };
   }
 
   #cut(outcome: SendOutcome): void {

@@ -21,8 +21,8 @@ import { mapMessage, type Message } from "../notification/message.ts";
 /** The notifications that an account wants to receive again. */
 export type ReplaySelection =
   | { readonly paymentId: PaymentId }
-  /** Notification numbers, both inclusive. */
-  | { readonly from: number; readonly to: number }
+  /** Notification numbers, both inclusive; only to this endpoint unless it is undefined. */
+  | { readonly from: number; readonly to: number; readonly endpoint?: string | undefined }
   /** Failed deliveries, from this notification number on. */
   | { readonly failedFrom: number };
 
@@ -81,7 +81,8 @@ export async function replay(
           Math.min(maxNotifications, selection.to - selection.from + 1),
         );
   // Concurrently, so that they share commits; the numbers keep each payment's order.
-  const counts = await Promise.all(rows.map((row) => replayRow(parts, row, settings)));
+  const only = "to" in selection ? selection.endpoint : undefined;
+  const counts = await Promise.all(rows.map((row) => replayRow(parts, row, settings, only)));
   const last = rows.at(-1)?.number;
   const more =
     "to" in selection &&
@@ -106,6 +107,7 @@ async function replayRow(
   parts: ReplayParts,
   row: OutboxRow,
   { endpoints }: NotificationSettings,
+  only: string | undefined,
 ): Promise<number> {
   const { store, clock } = parts;
   const { merchantId, number, paymentId } = row;
@@ -115,6 +117,7 @@ async function replayRow(
   const targets = targetsOf(endpoints, payment?.order.notificationUrl);
   const batching = new Set(batchingTargets(endpoints, targets));
   for (const endpoint of targets) {
+    if (only !== undefined && endpoint !== only) continue;
     const delivery = existing.find((each) => isSameReceiver(each.endpoint, endpoint));
     if (delivery?.state === "waiting") continue;
     const now = clock.now();

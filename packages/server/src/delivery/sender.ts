@@ -15,11 +15,29 @@ export interface SendRequest {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
   readonly timeoutMs: number;
+  /** The outcome has the answer's headers and the beginning of its body. Default: false. */
+  readonly keepsAnswer?: boolean;
+}
+
+/** What a receiver answered, unchanged: it may contain anything. */
+export interface ReceiverAnswer {
+  /** By name in lower case; a repeated header is a list. */
+  readonly headers: Readonly<Record<string, unknown>>;
+  /** The first 16,384 bytes. */
+  readonly body: Uint8Array;
+  /** The body has more bytes. */
+  readonly isCut: boolean;
 }
 
 export type SendOutcome =
   /** The receiver answered in time and completely, up to the part of the body that is read. */
-  | { readonly kind: "answered"; readonly status: number; readonly retryAfter: string | undefined }
+  | {
+      readonly kind: "answered";
+      readonly status: number;
+      readonly retryAfter: string | undefined;
+      /** With `keepsAnswer`. */
+      readonly answer?: ReceiverAnswer;
+    }
   /** Nothing was sent: the address must not be reached. */
   | { readonly kind: "refused"; readonly cause: EgressRefusalCause }
   | { readonly kind: "failed"; readonly cause: SendFailure };

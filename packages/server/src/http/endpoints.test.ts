@@ -84,6 +84,10 @@ describe("what a console user needs", () => {
         action("operator", "notification_resent"),
       );
       assert.deepEqual(
+        need("/__cofre/notifications", { secrets: value }),
+        action("admin", "secrets_shown"),
+      );
+      assert.deepEqual(
         need("/__cofre/settings", { settings: value }),
         action("admin", "settings_changed"),
       );

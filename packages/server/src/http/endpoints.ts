@@ -115,7 +115,7 @@ function accountEndpoints(parts: EndpointsParts): readonly Endpoint[] {
 }
 
 function notificationsOf(parts: EndpointsParts, account: Account): NotificationsDeps {
-  const { deps, paymentServices, notificationKeys, worldNotificationKeys } = parts;
+  const { deps, paymentServices, notificationKeys, worldNotificationKeys, recorder } = parts;
   const { id } = account;
   const { store, clock, dispatcher } = paymentServices.of(id);
   const world = paymentServices.worldOf(id);
@@ -123,6 +123,7 @@ function notificationsOf(parts: EndpointsParts, account: Account): Notifications
     store,
     clock,
     keys: world === undefined ? notificationKeys : worldNotificationKeys,
+    recorder,
     nudge: () => dispatcher.nudge(id),
     name: world?.alias ?? id,
     change: async (settingsAfter) => {

@@ -130,6 +130,42 @@ describe("a receiver that answers", () => {
   });
 });
 
+describe("an answer that is kept", () => {
+  const kept = async (
+    context: TestContext,
+    answer: RequestListener,
+    keepsAnswer = true,
+  ): Promise<SendOutcome> => {
+    const egress = createEgress({ policy: sandboxEgress, scheduler: systemScheduler });
+    context.after(() => egress.close());
+    const url = await answering(context, answer);
+    return egress.send({ url, headers: {}, body, timeoutMs: 5_000, keepsAnswer });
+  };
+
+  test("has its headers and its body", async (context) => {
+    const outcome = await kept(context, (_, response) => {
+      response.writeHead(201, { "X-One": "1" });
+      response.write("one ");
+      response.end("two");
+    });
+    assert.ok(outcome.kind === "answered" && outcome.answer !== undefined);
+    const { headers, body: bytes, isCut } = outcome.answer;
+    assert.equal(headers["x-one"], "1");
+    assert.deepEqual([Buffer.from(bytes).toString(), isCut], ["one two", false]);
+  });
+
+  test("has the first 16,384 bytes of a longer body", async (context) => {
+    const outcome = await kept(context, (_, response) => void response.end("a".repeat(100_000)));
+    assert.ok(outcome.kind === "answered" && outcome.answer !== undefined);
+    assert.deepEqual([outcome.answer.body.length, outcome.answer.isCut], [16_384, true]);
+  });
+
+  test("is absent unless the sender asks for it", async (context) => {
+    const outcome = await kept(context, (_, response) => void response.end("a"), false);
+    assert.deepEqual(outcome, { kind: "answered", status: 200, retryAfter: undefined });
+  });
+});
+
 describe("a receiver that answers in the meantime", () => {
   const final = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
   const one = "HTTP/1.1 100 Continue\r\n\r\n";

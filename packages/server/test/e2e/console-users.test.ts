@@ -103,6 +103,7 @@ const requested: readonly (readonly [path: string, fields: Fields | undefined, r
   ["/__cofre/notifications", { replay: ["failed"] }, "operator"],
   ["/__cofre/notifications", { enable: "shop" }, "admin"],
   ["/__cofre/notifications", { disable: ["shop"] }, "admin"],
+  ["/__cofre/notifications", { secrets: true }, "admin"],
   ["/__cofre/payment", {}, "operator"],
   ["/__cofre/settings", {}, "viewer"],
   ["/__cofre/settings", { settings: {} }, "admin"],
@@ -386,6 +387,8 @@ describe("accounts of people", () => {
       assert.equal(codeOf(reply), "SUCCESS");
       assert.doesNotMatch(JSON.stringify(reply.body), /test_[ip]k_|secret/);
     }
+    const secrets = await admin.call("/__cofre/notifications", { secrets: true }, inWorld);
+    assert.match(String(secrets.body["payment_url_secret"]), /^whsec_./);
     assert.equal(codeOf(await admin.call("/__cofre/clock", { advance: "1d" }, inWorld)), "SUCCESS");
     assert.equal(
       codeOf(await admin.call("/__cofre/world", { action: "delete" }, inWorld)),

@@ -358,6 +358,7 @@ const provocations: Readonly<Record<string, () => Promise<Answer>>> = {
   "COFRE-60": () => post("/__cofre/notifications", { order: "newest", state: "lost" }),
   "COFRE-61": () => post("/__cofre/notifications", { order: "newest", limit: 101 }),
   "COFRE-145": () => post("/__cofre/notifications", { enable: "nobody" }),
+  "COFRE-146": () => post("/__cofre/notifications", { number: 999_999 }),
   "COFRE-62": () => post("/__cofre/figures", { per: "week" }),
   "COFRE-63": () => post("/__cofre/figures", { from: "2026-01-01", to: "2026-02-01" }),
   "COFRE-64": () => post("/__cofre/tokens", { limit: 1_001 }),

@@ -11,6 +11,7 @@ import {
   type NotificationKeys,
 } from "../../delivery/notification-keys.ts";
 import { shownAddress } from "../../merchant/receiver-address.ts";
+import { type DetailParts, notificationDetail } from "./notification-detail.ts";
 import {
   isEndpointName,
   type NotificationEndpoint,
@@ -36,7 +37,7 @@ import type { EndpointDoc } from "../../wire/endpoint-doc.ts";
 import { json, NamedSchema } from "../../wire/schema.ts";
 import { exampleKey, secretKey } from "../../wire/endpoints/shared-docs.ts";
 
-export interface NotificationsDeps extends ReplayParts {
+export interface NotificationsDeps extends ReplayParts, Pick<DetailParts, "recorder"> {
   readonly keys: NotificationKeys;
   /** Wakes the dispatcher: there is something to deliver. */
   readonly nudge: () => void;
@@ -68,11 +69,15 @@ const answerSchema = new NamedSchema(
   "NotificationsAnswer",
   json.object(
     {
-      notifications: json.list(json.anyObject),
+      notifications: {
+        ...json.list(json.anyObject),
+        description:
+          "Number, type, hash, time and deliveries; with `order` also the payment's code.",
+      },
       endpoints: {
         ...json.list(json.anyObject),
         description:
-          "The account's endpoints: id, url, enabled, and state: enabled, disabled (at `disabled_at`) or gone (it answered 410, at `gone_at`); with a key also secret.",
+          "The account's endpoints: id, url, enabled, and state: enabled, disabled (at `disabled_at`) or gone (it answered 410, at `gone_at`); with a key or with `secrets` also secret.",
       },
       payment_url_secret: json.text,
       public_key: json.text,
@@ -84,6 +89,11 @@ const answerSchema = new NamedSchema(
         type: ["integer", "null"],
         description:
           "With `order`: the value of `before` for the next page; null on the last page.",
+      },
+      detail: {
+        ...json.anyObject,
+        description:
+          "With `number`: the payment's code, and for each receiver its present address, the body of the message and the recorded attempts (in the sandbox, at most 1,000 of the account): headers and body of the request, duration in milliseconds, and status, some headers and the beginning of the body of the response. Without a receiver, `sample` is the message as a payment's own address would have received it.",
       },
     },
   ),
@@ -120,6 +130,21 @@ const doc: EndpointDoc = {
     },
     { name: "to", type: "whole", note: "The last number, for `range`." },
     {
+      name: "endpoint",
+      type: "text",
+      note: "Only deliveries to the endpoint with this id, for `range`.",
+    },
+    {
+      name: "number",
+      type: "whole",
+      note: "Shows this notification with `detail`. COFRE-146 for a number that the account does not have.",
+    },
+    {
+      name: "secrets",
+      type: "flag",
+      note: "Shows an administrator who has signed in the secrets that a key shows always.",
+    },
+    {
       name: "enable",
       type: "text",
       note: "The id of the endpoint to enable, also after it answered 410. Notifications kept for it are sent. COFRE-145 for an unknown id.",
@@ -149,7 +174,7 @@ const doc: EndpointDoc = {
     { name: "before", type: "whole", note: "With `order`: the `next` of the previous page." },
   ],
   answer: answerSchema,
-  codes: ["COFRE-48", "COFRE-60", "COFRE-61", "COFRE-85", "COFRE-145"],
+  codes: ["COFRE-48", "COFRE-60", "COFRE-61", "COFRE-85", "COFRE-145", "COFRE-146"],
   example: { ...exampleKey, after: 0 },
 };
 
@@ -158,8 +183,9 @@ const doc: EndpointDoc = {
  * `after` (of one payment with `hash`), each with its deliveries, and the keys with which receivers
  * verify them. `order=newest` lists from the newest down instead. `replay=failed` (from number
  * `from`), `replay=payment` (`hash`) or `replay=range` (`from`, `to`) delivers again. `enable`
- * and `disable` take the id of an endpoint and return the list. A signed-in user is shown no
- * secret: with it, receivers could be sent forged notifications.
+ * and `disable` take the id of an endpoint and return the list. `number` shows one notification
+ * with its messages. A signed-in user is shown no secret, because with it receivers could be sent
+ * forged notifications; an administrator is with `secrets`, which the audit log records.
  */
 export function notificationsEndpoint(of: (account: Account) => NotificationsDeps): Endpoint {
   const answerTo = async ({ params, account, user }: WireRequest): Promise<WireResponse> => {
@@ -179,7 +205,11 @@ export function notificationsEndpoint(of: (account: Account) => NotificationsDep
     permission: whenGiven(
       ["enable", "disable"],
       acting("admin", "endpoint_changed", changeIn),
-      whenGiven(["replay"], acting("operator", "notification_resent"), viewing),
+      whenGiven(
+        ["replay"],
+        acting("operator", "notification_resent"),
+        whenGiven(["secrets"], acting("admin", "secrets_shown"), viewing),
+      ),
     ),
     recorded: false,
     key: "secret",
@@ -210,11 +240,12 @@ export function certificateEndpoint({ keys }: Pick<NotificationsDeps, "keys">): 
 }
 
 async function list(
-  { store, keys, name }: NotificationsDeps,
+  deps: NotificationsDeps,
   params: TreeObject,
   account: Account,
   user: WireRequest["user"],
 ): Promise<WireResponse> {
+  const { store, keys, name } = deps;
   const after = numberOf(params, "after", 0);
   const hash = hashOf(params);
   if (after === undefined || (hash !== undefined && !isPaymentId(hash))) {
@@ -229,15 +260,27 @@ async function list(
   if (input !== undefined && "status" in input) return input;
   const newest =
     input === undefined ? undefined : await newestNotifications(store, account.id, input);
+  const one =
+    params["number"] === undefined
+      ? undefined
+      : await notificationWithNumber(store, account, numberOf(params, "number", 0) ?? 0);
+  if (one !== undefined && one.rows.length === 0) return refusalAnswer("COFRE-146");
   const { rows, deliveries } =
+    one ??
     newest ??
     (hash === undefined
       ? await notificationsAfter(store, account, after)
       : await notificationsOfPayment(store, account, hash, after));
+  const [only] = one?.rows ?? [];
+  const detail =
+    only === undefined ? undefined : await notificationDetail(deps, account, only, deliveries);
+  const codes = newest === undefined ? undefined : await paymentCodes(store, account.id, rows);
+  const showsSecrets = user === undefined || params["secrets"] !== undefined;
   const notifications = rows.map(({ number, kind, paymentId, at }) => ({
     number,
     notification_type: kind,
     hash: paymentId,
+    ...(codes === undefined ? {} : { merchant_payment_code: codes.get(paymentId) ?? null }),
     at: formatTimestamp(at),
     deliveries: deliveries.filter((each) => each.number === number).map(shownDelivery),
   }));
@@ -248,17 +291,16 @@ async function list(
     state: stateOf(each),
     ...(each.offAt === undefined ? {} : { disabled_at: formatTimestamp(each.offAt) }),
     ...(each.goneAt === undefined ? {} : { gone_at: formatTimestamp(each.goneAt) }),
-    ...(user === undefined
+    ...(showsSecrets
       ? { secret: receiverSecret(keys, name, secretName(each, each.secretVersion)) }
       : {}),
   }));
   const body = {
     notifications,
     ...(newest === undefined ? {} : { next: newest.next ?? null }),
+    ...(detail === undefined ? {} : { detail }),
     endpoints,
-    ...(user === undefined
-      ? { payment_url_secret: receiverSecret(keys, name, urlSecretName) }
-      : {}),
+    ...(showsSecrets ? { payment_url_secret: receiverSecret(keys, name, urlSecretName) } : {}),
     public_key: receiverPublicKey(keys, name),
     certificate_fingerprint: keys.certificate.fingerprint,
     status: "SUCCESS",
@@ -322,6 +364,21 @@ async function endpointChanged(
   return account;
 }
 
+/** The codes of the notifications' payments. */
+async function paymentCodes(
+  store: NotificationsDeps["store"],
+  merchantId: MerchantId,
+  rows: readonly OutboxRow[],
+): Promise<ReadonlyMap<PaymentId, string>> {
+  const ids = [...new Set(rows.map(({ paymentId }) => paymentId))];
+  const payments = await Promise.all(ids.map((id) => store.paymentById(merchantId, id)));
+  return new Map(
+    payments.flatMap((payment) =>
+      payment === undefined ? [] : [[payment.id, payment.order.code]],
+    ),
+  );
+}
+
 interface Notifications {
   readonly rows: readonly OutboxRow[];
   readonly deliveries: readonly Delivery[];
@@ -343,6 +400,18 @@ async function notificationsAfter(
   const upTo =
     deliveries.length < maxListed ? Number.POSITIVE_INFINITY : (deliveries.at(-1)?.number ?? 0);
   return { rows: rows.filter(({ number }) => number < upTo), deliveries };
+}
+
+/** The notification with this number, if there is one, with its deliveries. */
+async function notificationWithNumber(
+  store: NotificationsDeps["store"],
+  account: Account,
+  number: number,
+): Promise<Notifications> {
+  const found = number < 1 ? [] : await store.notificationsOf(account.id, number - 1, 1);
+  const rows = found.filter((row) => row.number === number);
+  const deliveries = await store.deliveriesBetween(account.id, number, number, maxPerNotification);
+  return { rows, deliveries };
 }
 
 /**
@@ -400,7 +469,7 @@ function selectionOf(params: TreeObject): ReplaySelection | undefined {
       return hash !== undefined && isPaymentId(hash) ? { paymentId: hash } : undefined;
     case "range":
       return from !== undefined && to !== undefined && from >= 1 && to >= from
-        ? { from, to }
+        ? { from, to, endpoint: textOf(params, "endpoint") }
         : undefined;
     default:
       return undefined;

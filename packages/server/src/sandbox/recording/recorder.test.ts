@@ -118,6 +118,7 @@ describe("a recorder", () => {
         attempt: 1,
         outcome: "200",
         verdict: "delivered",
+        exchange: undefined,
         dueAt: undefined,
       });
     }
@@ -126,6 +127,31 @@ describe("a recorder", () => {
     assert.deepEqual([requests[0]?.number, requests.at(-1)?.number, since], [9_001, 10_000, 9_000]);
     assert.equal(commitsOf(payment).size, 4_000);
     assert.deepEqual(recorder.size, { accounts: 1, characters: 150_000 });
+  });
+
+  test("counts the characters of messages, and no longer those of attempts that were dropped", () => {
+    const { recorder } = recorderWith({ attempts: 2 });
+    const exchange = {
+      headers: {},
+      body: "b",
+      durationMs: 1,
+      response: undefined,
+      characters: 100,
+    };
+    for (let count = 1; count <= 5; count += 1)
+      recorder.attempt(one, instant(count), {
+        paymentId: payment,
+        endpoint: "shop" as EndpointId,
+        url: "http://127.0.0.1/",
+        number: count,
+        notificationType: "update",
+        attempt: 1,
+        outcome: "200",
+        verdict: "delivered",
+        dueAt: undefined,
+        exchange,
+      });
+    assert.deepEqual(recorder.size, { accounts: 1, characters: 200 });
   });
 
   test("forgets the account of which nothing was recorded for longest when there are too many, or all hold too much", () => {

@@ -16,8 +16,11 @@ export const recordingBounds = {
   /** Characters of one request's parameters, and of one answer's body. */
   parameterCharacters: 4_096,
   answerCharacters: 4_096,
+  /** Characters of a receiver's response body, and of each of its headers that is kept. */
+  responseCharacters: 3_072,
+  headerCharacters: 300,
   /**
-   * Characters of all requests and answers together, so that many accounts cannot each use their
+   * Characters of all requests, answers and messages together, so that many accounts cannot each use their
    * own maximum.
    */
   characters: 32 * 1024 * 1024,
@@ -134,6 +137,29 @@ export interface AttemptFacts {
   readonly verdict: "delivered" | "retry" | "failed" | "gone";
   /** Time of the next attempt. */
   readonly dueAt: Instant | undefined;
+  /** Undefined if nothing was sent. */
+  readonly exchange: ExchangeFacts | undefined;
+}
+
+/** A message as it was sent, and the response. The signatures are in it, the secrets are not. */
+export interface ExchangeFacts {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+  readonly durationMs: number;
+  /** Undefined if there was no complete response in time. */
+  readonly response: ResponseFacts | undefined;
+  /** Number of characters in all of it. */
+  readonly characters: number;
+}
+
+/** The caller has masked what must not be recorded. */
+export interface ResponseFacts {
+  readonly status: number;
+  /** A selection. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** The body, or its beginning. */
+  readonly body: string;
+  readonly isCut: boolean;
 }
 
 export type RecordedAttempt = Recorded & AttemptFacts;
@@ -261,7 +287,10 @@ export class Recorder {
   /** Records a finished attempt to deliver a notification. */
   attempt(merchantId: MerchantId, at: Instant, facts: AttemptFacts): void {
     const account = this.#accountOf(merchantId, at);
-    this.#noteDropped(account, account.attempts.add({ sequence: this.#next(), at, ...facts }));
+    const gone = account.attempts.add({ sequence: this.#next(), at, ...facts });
+    this.#noteDropped(account, gone);
+    this.#count(account, messageCharacters(facts) - messageCharacters(gone));
+    this.#makeRoom(merchantId);
   }
 
   /** Records that this version of a payment was just committed. */
@@ -357,7 +386,7 @@ export class Recorder {
     this.#characters += characters;
   }
 
-  /** A single account never exceeds the limit: its requests are bounded themselves. */
+  /** A single account never exceeds the limit: its requests and messages are bounded themselves. */
   #makeRoom(merchantId: MerchantId): void {
     while (this.#characters > this.#bounds.characters && this.#accounts.size > 1)
       this.#dropOldest(merchantId);
@@ -370,6 +399,10 @@ export class Recorder {
       return;
     }
   }
+}
+
+function messageCharacters(attempt: AttemptFacts | undefined): number {
+  return attempt?.exchange?.characters ?? 0;
 }
 
 function charactersOf(request: RecordedRequest | undefined): number {

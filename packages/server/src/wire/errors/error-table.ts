@@ -1133,6 +1133,11 @@ export const errorTable = {
     condition: "/__cofre/figures",
     remedy: "Send one of the periods in the message.",
   },
+  "COFRE-146": {
+    message: "Parameter number must be the number of a notification of this account",
+    condition: "/__cofre/notifications",
+    remedy: "Send the `number` of a notification in the answer without this parameter.",
+  },
   "COFRE-63": {
     message:
       "Parameters from and to must be times in UTC with at most {most} hours or days between them",
