@@ -4,6 +4,7 @@ import { field, h, say } from "./dom.js";
 import { keepLanguage, keptLanguage, t } from "./language.js";
 import { end, keepAccount, personOfPage } from "./session.js";
 import { codeField, secretField, secretForm } from "./sign-in.js";
+import { keepZone, keptZone } from "./zone.js";
 
 /** @type {import("./main.js").View} */
 export async function accountView(main) {
@@ -43,8 +44,9 @@ export async function signOut() {
   await call("/__cofre/session", { action: "sign_out" }).catch(() => undefined);
   end();
   keepAccount(undefined);
-  const language = keptLanguage();
+  const [language, zone] = [keptLanguage(), keptZone()];
   sessionStorage.clear();
   if (language !== null) keepLanguage(language);
+  if (zone !== null) keepZone(zone);
   say(t("signed_out"));
 }

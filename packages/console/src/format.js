@@ -1,6 +1,7 @@
 // Amounts and times as the reader's language writes them. Other texts are shown unchanged.
 import { shown } from "./dom.js";
 import { locale } from "./language.js";
+import { plainText, zone } from "./zone.js";
 
 /** @type {Map<number, Intl.NumberFormat>} */
 const numbers = new Map();
@@ -100,9 +101,9 @@ export function shareText(share) {
 
 /** @type {Intl.DateTimeFormatOptions} */
 const dayParts = { day: "numeric", month: "short" };
-const day = new Intl.DateTimeFormat(locale, dayParts);
-const dayOfYear = new Intl.DateTimeFormat(locale, { ...dayParts, year: "numeric" });
-const minutes = new Intl.DateTimeFormat(locale, { timeStyle: "short" });
+const day = new Intl.DateTimeFormat(locale, { ...dayParts, timeZone: zone });
+const dayOfYear = new Intl.DateTimeFormat(locale, { ...dayParts, year: "numeric", timeZone: zone });
+const minutes = new Intl.DateTimeFormat(locale, { timeStyle: "short", timeZone: zone });
 
 /**
  * Milliseconds of a time that the server has printed; NaN: it is none.
@@ -113,7 +114,7 @@ export function timeOf(at) {
 }
 
 /**
- * Day and time in the reader's time zone; the year unless it is that of `now`.
+ * Day and time in the shown time zone; the year unless it is that of `now`.
  * @param {string} at
  * @param {number} now
  */
@@ -123,15 +124,39 @@ export function momentText(at, now) {
   return `${dayText(at, now)}, ${minutes.format(time)}`;
 }
 
-const exact = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "medium" });
+const exact = new Intl.DateTimeFormat(locale, {
+  dateStyle: "medium",
+  timeStyle: "medium",
+  timeZone: zone,
+});
 
 /**
- * Day, year and time with seconds, in the reader's time zone.
+ * Day, year and time with seconds, in the shown time zone.
  * @param {string} at
  */
 export function exactText(at) {
   const time = timeOf(at);
   return Number.isNaN(time) ? shown(at) : exact.format(time);
+}
+
+const dayAndYear = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeZone: zone });
+
+/**
+ * Day, year and time without seconds, in the shown time zone.
+ * @param {string} at
+ */
+export function exactMinute(at) {
+  const time = timeOf(at);
+  return Number.isNaN(time) ? shown(at) : `${dayAndYear.format(time)}, ${minutes.format(time)}`;
+}
+
+/**
+ * The time of the day, in the shown time zone.
+ * @param {string} at
+ */
+export function timeOfDay(at) {
+  const time = timeOf(at);
+  return Number.isNaN(time) ? shown(at) : minutes.format(time);
 }
 
 /**
@@ -141,7 +166,8 @@ export function exactText(at) {
 export function dayText(at, now) {
   const time = timeOf(at);
   if (Number.isNaN(time)) return shown(at);
-  const isSameYear = new Date(time).getFullYear() === new Date(now).getFullYear();
+  const isSameYear =
+    !Number.isNaN(now) && plainText(time).slice(0, 4) === plainText(now).slice(0, 4);
   return (isSameYear ? day : dayOfYear).format(time);
 }
 

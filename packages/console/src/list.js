@@ -14,6 +14,7 @@ import { keepFresh } from "./poll.js";
 import { mayDo } from "./session.js";
 import { clock, stateCounts } from "./state.js";
 import { brandOptions, moneyWords, own, reasonWords, stateWords } from "./words.js";
+import { hasDates, plainText, serverSearch, zone } from "./zone.js";
 
 /** @import { ReadonlySignal } from "@preact/signals" */
 /** @import { Listed, Page, Subject } from "./api.js" */
@@ -113,7 +114,7 @@ const columns = [
       html`<time datetime=${`${at.replace(" ", "T")}Z`} title=${utcText(at)}
         >${momentText(at, now)}</time
       >`,
-    text: ({ open_date: at }) => at,
+    text: ({ open_date: at }) => (Number.isNaN(timeOf(at)) ? at : plainText(timeOf(at))),
   },
   {
     id: "email",
@@ -331,7 +332,7 @@ function askedOf({ search = "", state, brand, period = "" }, now) {
   const isKnown = hours !== undefined && !Number.isNaN(timeOf(now));
   const since = !isKnown ? "" : `after:${new Date(timeOf(now) - hours * hourMs).toISOString()}`;
   // The server cuts a long search at its end.
-  const words = [since, search].filter((each) => each !== "").join(" ");
+  const words = [since, serverSearch(search)].filter((each) => each !== "").join(" ");
   return {
     ...(words === "" ? {} : { search: words }),
     ...(state === undefined ? {} : { state }),
@@ -490,7 +491,8 @@ function Count({ model }) {
   const words = model.hasMore.value ? t("so_far", { found: counted }) : counted;
   const phase = model.phase.value;
   if (phase === "loading") return html`<p class="soft looking" role="status">${t("loading")}</p>`;
-  return html`<p class="soft" role="status">${phase === "read" ? words : ""}</p>`;
+  const dates = hasDates(model.filter["search"] ?? "") ? ` ${t("list.dates_in", { zone })}` : "";
+  return html`<p class="soft" role="status">${phase === "read" ? `${words}${dates}` : ""}</p>`;
 }
 
 /** Rows that are rendered above and below those in the window. */
@@ -745,7 +747,8 @@ async function exportAll(read, abort) {
     return;
   }
   const rows = payments.map((payment) => columns.map(({ text }) => text(payment)));
-  download("payments.csv", csvOf([columns.map(({ head }) => head), ...rows]));
+  const heads = columns.map(({ id, head }) => (id === "opened" ? `${head} (${zone})` : head));
+  download("payments.csv", csvOf([heads, ...rows]));
   const words = t("list.exported", { count: payments.length });
   say(next === null ? words : `${words} ${t("list.exported_newest")}`);
 }

@@ -126,7 +126,7 @@ function Head({ payment }) {
         <bdi class="code">${shown(code)}</bdi>${" "}<${Copy} text=${code} label=${t("copy.code")} />
         ·${" "} <bdi>${shown(name)}</bdi> · ${shown(brand)} ${shown(mask)} ·${" "}
         <time datetime=${`${opened.replace(" ", "T")}Z`} title=${utcText(opened)}>
-          ${momentText(opened, timeOf(clock.value?.now ?? ""))} (${shown(opened.slice(11, 16))} UTC)
+          ${momentText(opened, timeOf(clock.value?.now ?? ""))}
         </time>
       </p>
       <p class="copies">
@@ -390,7 +390,10 @@ function Facts({ payment, wire }) {
       t("facts.rate"),
       payment.currency_ext === payment.currency_br ? t("none") : decimalText(wire.currency_rate),
     ],
-    [t("facts.opened"), shown(payment.open_date)],
+    [
+      t("head.opened"),
+      html`<time title=${utcText(payment.open_date)}>${exactText(payment.open_date)}</time>`,
+    ],
   ];
   return html`
     <div>

@@ -2,13 +2,15 @@
 import { useState } from "preact/hooks";
 import { call, isAboutKey, subjectOfTab } from "./api.js";
 import { problemText, say, shown } from "./dom.js";
+import { exactMinute, timeOf, timeOfDay, utcText } from "./format.js";
 import { html } from "./html.js";
-import { keepLanguage, language, languageOptions, locale, t } from "./language.js";
+import { keepLanguage, language, languageOptions, t } from "./language.js";
 import { refreshNow } from "./poll.js";
 import { mayDo } from "./session.js";
 import { clock, counters, shell, stateCounts } from "./state.js";
 import { own, roleWords } from "./words.js";
 import { movedWords } from "./worlds.js";
+import { chosenZone, keepZone, offsetText, ownZone, plainText, zoneOptions } from "./zone.js";
 
 /** @import { Clock, Link } from "./state.js" */
 
@@ -29,7 +31,7 @@ export function SideBar(actions) {
         >
       </p>
       ${links.length > 0 && html`<${ClockBox} />`}
-      ${links.length > 0 ? html`<${Navigation} ...${actions} />` : html`<${LanguageChoice} />`}
+      ${links.length > 0 ? html`<${Navigation} ...${actions} />` : html`<${Choices} />`}
     </div>
   `;
 }
@@ -53,12 +55,13 @@ function ClockBox() {
     }
   };
   const due = now.next_due;
+  const offset = offsetText(timeOf(now.now));
   const mayMove = now.isWorld && mayDo("admin");
   return html`
     <div class="clock" role="group" aria-label=${t("side.clock")}>
-      <time datetime=${now.now} title=${shown(now.now)}>${dayAndTime(now.now)}</time>${" "}
+      <time datetime=${now.now} title=${utcText(now.now)}>${exactMinute(now.now)}</time>${" "}
       <span class=${now.running ? "soft" : "paused"}
-        >${now.running ? "UTC" : t("side.paused")}</span
+        >${now.running ? offset : t("side.paused", { zone: offset })}</span
       >
       ${
         mayMove &&
@@ -76,10 +79,10 @@ function ClockBox() {
                 <button
                   type="button"
                   disabled=${isBusy}
-                  title=${t("side.next_event", { at: shown(due) })}
+                  title=${t("side.next_event", { at: utcText(due) })}
                   onClick=${() => void advance("next")}
                 >
-                  ${t("side.next", { at: sameDay(due, now.now) ? timeOfDay(due) : dayAndTime(due) })}
+                  ${t("side.next", { at: sameDay(due, now.now) ? timeOfDay(due) : exactMinute(due) })}
                 </button>
               `
             }
@@ -129,30 +132,48 @@ function Navigation({ onLeave, onSignOut, onHelp }) {
           }
         </ul>
         ${person !== undefined && html`<p class="who"><bdi>${shown(person.name)}</bdi>, ${roleWords(person.role)}</p>`}
-        <${LanguageChoice} />
+        <${Choices} />
       </div>
     </nav>
   `;
 }
 
-/** The page is loaded again in the chosen language. */
-function LanguageChoice() {
-  /** @param {Event} event */
-  const choose = ({ target }) => {
-    if (!(target instanceof HTMLSelectElement)) return;
-    keepLanguage(target.value);
-    location.reload();
-  };
+/** The page is loaded again in the chosen language, or with the times of the chosen zone. */
+function Choices() {
+  /** @param {(chosen: string) => void} keep */
+  const choose =
+    (keep) =>
+    (/** @type {Event} */ { target }) => {
+      if (!(target instanceof HTMLSelectElement)) return;
+      keep(target.value);
+      location.reload();
+    };
   return html`
-    <select class="language" name="language" aria-label=${t("side.language")} onChange=${choose}>
-      ${languageOptions.map(
-        ([tag, name]) =>
-          html`<option key=${tag} value=${tag} lang=${tag} selected=${tag === language}>
-            ${name}
-          </option>`,
-      )}
-    </select>
+    <div class="preferences">
+      <select name="language" aria-label=${t("side.language")} onChange=${choose(keepLanguage)}>
+        ${languageOptions.map(
+          ([tag, name]) =>
+            html`<option key=${tag} value=${tag} lang=${tag} selected=${tag === language}>
+              ${name}
+            </option>`,
+        )}
+      </select>
+      <select name="zone" aria-label=${t("side.zone")} onChange=${choose(keepZone)}>
+        <option value="" selected=${chosenZone === ""}>
+          ${t("side.zone_own", { city: cityOf(ownZone) })}
+        </option>
+        ${zoneOptions().map(
+          ([id, name]) =>
+            html`<option key=${id} value=${id} selected=${id === chosenZone}>${name}</option>`,
+        )}
+      </select>
+    </div>
   `;
+}
+
+/** @param {string} id of a zone, whose last part is a city */
+function cityOf(id) {
+  return shown(id.split("/").at(-1)?.replaceAll("_", " ") ?? id);
 }
 
 /** @param {{ link: Link }} props */
@@ -269,25 +290,16 @@ function changed() {
   });
 }
 
-const day = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeZone: "UTC" });
-const minute = new Intl.DateTimeFormat(locale, { timeStyle: "short", timeZone: "UTC" });
-
-/** @param {string} at */
-function dayAndTime(at) {
-  return Number.isNaN(Date.parse(at))
-    ? shown(at)
-    : `${day.format(Date.parse(at))}, ${timeOfDay(at)}`;
-}
-
-/** @param {string} at */
-function timeOfDay(at) {
-  return Number.isNaN(Date.parse(at)) ? shown(at) : minute.format(Date.parse(at));
-}
-
 /**
  * @param {string} at
  * @param {string} other
  */
 function sameDay(at, other) {
-  return at.slice(0, 10) === other.slice(0, 10);
+  return dayOf(at) === dayOf(other);
+}
+
+/** @param {string} at */
+function dayOf(at) {
+  const time = timeOf(at);
+  return Number.isNaN(time) ? at.slice(0, 10) : plainText(time).slice(0, 10);
 }

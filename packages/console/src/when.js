@@ -1,4 +1,4 @@
-// Times of the server in the reader's time zone, with UTC under the pointer.
+// Times of the server in the shown time zone, with UTC under the pointer.
 import { h } from "./dom.js";
 import { exactText, utcText } from "./format.js";
 

@@ -10,11 +10,13 @@ import {
   subjectOfTab,
 } from "./api.js";
 import { ask, facts, field, foreign, h, problem, say, select } from "./dom.js";
-import { countText } from "./format.js";
+import { countText, exactText, timeOf } from "./format.js";
 import { t } from "./language.js";
 import { liveList } from "./live-list.js";
 import { keepFresh } from "./poll.js";
 import { mayDo } from "./session.js";
+import { when } from "./when.js";
+import { plainText, serverTime, zone } from "./zone.js";
 
 /**
  * @typedef {object} World
@@ -83,7 +85,7 @@ function cells(world) {
   return [
     foreign(name),
     foreign(seed),
-    timeOf(clock),
+    timeAndState(clock),
     countText(payments),
     isOpen(world)
       ? t("worlds.open_now")
@@ -101,11 +103,11 @@ function cells(world) {
 }
 
 /** @param {Clock} clock */
-function timeOf({ now, running }) {
+function timeAndState({ now, running }) {
   const state = running
     ? h("span", { class: "mark good" }, t("worlds.running"))
     : h("span", { class: "mark held" }, t("worlds.paused"));
-  return h("span", { class: "marks" }, h("time", { datetime: now }, foreign(now)), state);
+  return h("span", { class: "marks" }, when(now), state);
 }
 
 /**
@@ -185,16 +187,16 @@ async function openWorld(section, trouble, signal) {
  */
 function describe(world, clock) {
   if (world === null) {
-    return [h("p", {}, t("worlds.no_world")), facts([[t("worlds.time"), timeOf(clock)]])];
+    return [h("p", {}, t("worlds.no_world")), facts([[t("worlds.time"), timeAndState(clock)]])];
   }
   return [
     facts([
       [t("worlds.world"), foreign(world.name)],
       [t("worlds.seed"), foreign(world.seed)],
-      [t("worlds.time"), timeOf(clock)],
+      [t("worlds.time"), timeAndState(clock)],
       [
         t("worlds.next_due"),
-        typeof clock.next_due === "string" ? foreign(clock.next_due) : t("worlds.nothing_due"),
+        typeof clock.next_due === "string" ? when(clock.next_due) : t("worlds.nothing_due"),
       ],
       [t("view.payments"), countText(world.payments)],
       ...keysOf(world),
@@ -282,8 +284,8 @@ function makeControls(place, act) {
     ),
     h(
       "form",
-      { class: "search", onsubmit: stop(() => move({ set: time.value.trim() })) },
-      field(t("worlds.set_time"), time),
+      { class: "search", onsubmit: stop(() => move({ set: serverTime(time.value.trim()) })) },
+      field(t("worlds.set_time", { zone }), time),
       h("button", { type: "submit", class: "second" }, t("worlds.set")),
     ),
     h(
@@ -331,7 +333,7 @@ function makeControls(place, act) {
     next.disabled = typeof due !== "string";
     run.value = String(!running);
     run.textContent = running ? t("worlds.pause") : t("worlds.start");
-    if (time.value === "") time.value = now;
+    if (time.value === "") time.value = plainText(timeOf(now));
     restore.hidden = names.length === 0;
     if (known === JSON.stringify(names)) return;
     known = JSON.stringify(names);
@@ -354,7 +356,7 @@ export function movedWords(answer) {
   if (processed === undefined)
     return clock.running ? t("worlds.clock_running") : t("worlds.clock_paused");
   const words = t("worlds.moved", {
-    at: clock.now,
+    at: exactText(clock.now),
     payments: t("worlds.payment_changes", { count: processed.payments }),
     deliveries: t("worlds.delivery_attempts", { count: processed.deliveries }),
     cards: t("worlds.deleted_cards", { count: processed.cards }),
@@ -371,9 +373,11 @@ function newWorld() {
   const make = async () => {
     try {
       const given = Object.fromEntries(
-        [name, seed, clock]
-          .map((input) => [input.name, input.value.trim()])
-          .filter(([, value]) => value !== ""),
+        [
+          ["name", name.value.trim()],
+          ["seed", seed.value.trim()],
+          ["clock", serverTime(clock.value.trim())],
+        ].filter(([, value]) => value !== ""),
       );
       const { world } = /** @type {{ world: World }} */ (await call("/__cofre/worlds", given));
       enterWorld(world);
@@ -393,7 +397,7 @@ function newWorld() {
       { class: "search", onsubmit: stop(make) },
       field(t("facts.name"), name),
       field(t("worlds.seed"), seed),
-      field(t("worlds.starts_at"), clock),
+      field(t("worlds.starts_at", { zone }), clock),
       h("button", { type: "submit" }, t("worlds.create")),
     ),
     trouble,

@@ -14,6 +14,7 @@ import { violations } from "../../server/test/browser/violations.ts";
 import { inPage } from "../../server/test/browser/window.ts";
 import { loginTests } from "./support/console-logins.ts";
 import { look, viewTests } from "./support/console-views.ts";
+import { zoneTests } from "./support/console-zone.ts";
 import {
   directBody,
   integrationKey,
@@ -337,7 +338,7 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
       assert.equal(lines.length, 3);
       assert.equal(
         lines[0],
-        '\ufeff"State","Amount","Code","Customer","Card","Opened","E-mail","Local amount","Instalments","Hash"',
+        '\ufeff"State","Amount","Code","Customer","Card","Opened (UTC)","E-mail","Local amount","Instalments","Hash"',
       );
       assert.match(lines[1] ?? "", /,"'=1\+1 Lima",/, "no cell is a formula");
       await page.getByRole("status").filter({ hasText: "Exported: 1 payment." }).waitFor();
@@ -731,6 +732,7 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
   });
 
   viewTests({ server: () => testServer, receiver: () => receiver, made, inConsole, picture });
+  zoneTests({ server: () => testServer, inConsole, inWindow, picture });
 
   test("what merchants and customers write stays text, in every field that is shown", async () => {
     const { hash } = await made({

@@ -174,10 +174,18 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
       await fillSignIn(page, staff.viewer);
       await heading(page, "Tokens").waitFor();
       await navigation(page).getByText("Vera, viewer").waitFor();
-      await page.reload();
-      await heading(page, "Tokens").waitFor();
+      await page.getByLabel("Time zone").selectOption("Bolivia");
+      await page
+        .getByRole("group", { name: "Clock" })
+        .getByText("GMT-4", { exact: true })
+        .waitFor();
       await page.getByRole("button", { name: "Sign out" }).click();
       await heading(page, "Sign in").waitFor();
+      assert.equal(
+        await page.getByLabel("Time zone").inputValue(),
+        "America/La_Paz",
+        "the zone belongs to the tab, not to the session",
+      );
       assert.equal(await navigation(page).isVisible(), false);
       assert.deepEqual(
         (await page.context().cookies()).map(({ name }) => name),

@@ -47,6 +47,7 @@ const scripts = [
   "when",
   "words",
   "worlds",
+  "zone",
 ] as const;
 
 /**
