@@ -13,7 +13,7 @@ import { paymentIn } from "../recording/answer-view.ts";
 import { isInterfacePath } from "../routes.ts";
 import type { WireResponse } from "../../wire/answers/answer.ts";
 import type { Caller, KeyedEndpoint, OpenRequest } from "../../wire/endpoint.ts";
-import type { ErrorCode } from "../../wire/errors/refusal.ts";
+import { unknownOutcomeCodes } from "../../wire/errors/unknown-outcome.ts";
 import { invalid, userError, refusalOf } from "./user-errors.ts";
 import type { Permission } from "../../wire/permission.ts";
 import { detailOf, targetOf } from "./audit-texts.ts";
@@ -52,9 +52,6 @@ const maxRecentViews = 10_000;
 export type AuthorizedEndpoint = Pick<KeyedEndpoint, "path" | "permission" | "ofServer">;
 
 type PermissionRequest = Pick<OpenRequest, "method" | "params">;
-
-/** Error codes after which the outcome is unknown. */
-const openCodes: ReadonlySet<string> = new Set<ErrorCode>(["COFRE-14", "COFRE-22", "BP-DR-119"]);
 
 /**
  * Admits signed-in users where otherwise a key is required, and records their actions in the audit
@@ -300,7 +297,7 @@ export class ConsoleAuthorizer {
 
 function resultOf({ status, code }: WireResponse): AuditEvent["result"] {
   if (code === undefined) return status === 200 ? "done" : "unknown";
-  return openCodes.has(code) ? "unknown" : "refused";
+  return unknownOutcomeCodes.has(code) ? "unknown" : "refused";
 }
 
 type By = Pick<AuditEvent, "actor" | "origin" | "target">;

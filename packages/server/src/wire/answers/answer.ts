@@ -8,6 +8,8 @@ export interface WireResponse {
   readonly body: string;
   /** The status_code of an error envelope, for the access log. */
   readonly code?: string;
+  /** The refused field, for the request log. A name of the error table, never the client's text. */
+  readonly field?: string;
   /**
    * false: the answer is not final, or contains what must not be stored, so it is not replayed
    * under an Idempotency-Key.
@@ -18,6 +20,9 @@ export interface WireResponse {
   /** Further headers. */
   readonly headers?: readonly (readonly [name: string, value: string])[];
 }
+
+/** Logged when a connection was cut on purpose. Some proxies log this status for that. */
+export const connectionCutStatus = 444;
 
 /** The answer with one X-Cofre-Warning header per warning. */
 export function withWarnings(answer: WireResponse, warnings: readonly string[]): WireResponse {
@@ -32,11 +37,17 @@ export function withWarnings(answer: WireResponse, warnings: readonly string[]):
 }
 
 /** The error envelope of the interface. With a status other than 200 it also has `message`. */
-export function errorAnswer(code: string, message: string, httpStatus = 200): WireResponse {
+export function errorAnswer(
+  code: string,
+  message: string,
+  httpStatus = 200,
+  field?: string,
+): WireResponse {
   return {
     status: httpStatus,
     body: httpStatus === 200 ? errorBody(code, message) : errorBodyWithMessage(code, message),
     code,
+    ...(field === undefined ? {} : { field }),
   };
 }
 

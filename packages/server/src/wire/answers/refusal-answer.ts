@@ -34,6 +34,6 @@ export function answerWithOtherStatus(code: CodeWithOtherStatus): WireResponse {
   return errorAnswer(code, message, otherStatus);
 }
 
-export function answerOf({ statusCode, message, httpStatus }: WireError): WireResponse {
-  return errorAnswer(statusCode, message, httpStatus);
+export function answerOf({ statusCode, message, httpStatus, field }: WireError): WireResponse {
+  return errorAnswer(statusCode, message, httpStatus, field);
 }

@@ -1,13 +1,11 @@
 import type { MerchantId } from "../../kernel/ids.ts";
 import { errorAnswer, type WireResponse } from "./answer.ts";
 import type { SandboxDeps } from "../endpoints/deps.ts";
-import { documentedErrors } from "../errors/error-reference.ts";
+import { type DocumentedError, documentedErrors } from "../errors/error-reference.ts";
 import { refusalAnswer } from "./refusal-answer.ts";
 
-const messages = new Map<string, string>(
-  documentedErrors
-    .filter(({ code }) => code.startsWith("BP-"))
-    .map(({ code, example }) => [code, example]),
+const examples = new Map<string, DocumentedError>(
+  documentedErrors.filter(({ code }) => code.startsWith("BP-")).map((error) => [error.code, error]),
 );
 
 /**
@@ -28,6 +26,6 @@ export async function simulatedError(
     await sandbox.loseNextAuthorization(merchantId);
     return undefined;
   }
-  const message = messages.get(value);
-  return message === undefined ? undefined : errorAnswer(value, message);
+  const error = examples.get(value);
+  return error === undefined ? undefined : errorAnswer(value, error.example, 200, error.field);
 }

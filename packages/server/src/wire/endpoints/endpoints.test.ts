@@ -156,6 +156,7 @@ test("a refusal is answered in the endpoint's codes, a mistake of ours is left t
     status: 200,
     body: '{"status":"ERROR","status_code":"BP-DR-65","status_message":"Token to create already exists"}',
     code: "BP-DR-65",
+    field: "token",
   });
   await assert.rejects(
     ask(keyed(directEndpoint(depsThat(() => undefined, fail))), { payment }),

@@ -8,6 +8,8 @@ export interface DocumentedError {
   readonly message: string;
   /** The message with the first choice of each placeholder, or its name where it takes any text. */
   readonly example: string;
+  /** The refused field of the example. */
+  readonly field: string | undefined;
   readonly httpStatuses: readonly number[];
   readonly condition: string;
   /** Undefined for a code that is never sent. */
@@ -19,12 +21,14 @@ export const documentedErrors: readonly DocumentedError[] = (
   Object.keys(errorTable) as (keyof typeof errorTable)[]
 ).map((code) => {
   const row: ErrorRow = errorTable[code];
-  const { httpStatus = 200, otherStatus, condition, remedy, tested = "by request" } = row;
+  const { message, field, httpStatus = 200, otherStatus } = row;
+  const { condition, remedy, tested = "by request" } = row;
   const httpStatuses = otherStatus === undefined ? [httpStatus] : [httpStatus, otherStatus];
   return {
     code,
     message: withChoices(row),
-    example: withFirstChoices(row),
+    example: withFirstChoices(message, row),
+    field: field === undefined ? undefined : withFirstChoices(field, row),
     httpStatuses,
     condition,
     remedy,
@@ -40,8 +44,8 @@ function withChoices({ message, choices = {} }: ErrorRow): string {
   });
 }
 
-function withFirstChoices({ message, choices = {} }: ErrorRow): string {
-  const chosen = message.replaceAll(/\{(\w+)\}/g, (placeholder, name: string) =>
+function withFirstChoices(text: string, { choices = {} }: ErrorRow): string {
+  const chosen = text.replaceAll(/\{(\w+)\}/g, (placeholder, name: string) =>
     String(ownValue(choices, name)?.[0] ?? placeholder),
   );
   return chosen.replaceAll(/[{}]/g, "");

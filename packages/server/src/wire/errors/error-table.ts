@@ -12,6 +12,11 @@ interface RowText {
    * takes any text.
    */
   readonly choices?: Readonly<Record<string, readonly (string | number)[]>>;
+  /**
+   * The refused field, with placeholders like the message. A placeholder of it must not be filled in
+   * from the request.
+   */
+  readonly field?: string;
   /** 200 unless given: several clients discard the body of any other status (interface 1.3). */
   readonly httpStatus?: number;
   /** A second status, which the code has where the first one cannot be used. */
@@ -56,6 +61,7 @@ export const errorTable = {
     choices: {
       text: ["Field integration_key is required", "Parameter integration_key not informed"],
     },
+    field: "integration_key",
     condition: "the key is missing or empty",
     remedy:
       "Send `integration_key` in the body or in the parameters. The server prints both keys at its first start.",
@@ -63,12 +69,14 @@ export const errorTable = {
   "BP-SA-2": {
     message: "Invalid integration key",
     otherStatus: 401,
+    field: "integration_key",
     condition: "unknown key, in operations with parameters; 401 in the fingerprint calls",
     remedy:
       "Compare the key with the one that the server printed at its first start, and check that the request goes to the right server or world. The fingerprint calls take the public key.",
   },
   "DA-1": {
     message: "Invalid integration key",
+    field: "integration_key",
     condition: "unknown key, in operations with a JSON body",
     remedy:
       "Compare the key with the one that the server printed at its first start, and check that the request goes to the right server or world.",
@@ -81,50 +89,62 @@ export const errorTable = {
   "BP-DR-0": {
     message:
       "Payment already exists with merchant_payment_code: {code} (created on {time}, status is {status})",
+    field: "payment.merchant_payment_code",
     condition: "a payment with this code exists, in any state",
     remedy:
       "Query the payment by its code: an earlier request created it. Use a new code for a new payment.",
   },
   "BP-DR-1": {
     message: "{text}",
-    choices: { text: ["Mode must be either full or iframe", "Operation must be request"] },
+    choices: {
+      text: ["Mode must be either full or iframe", "Operation must be request"],
+      field: ["mode", "operation"],
+    },
+    field: "{field}",
     condition: "unknown mode, or an operation other than request",
     remedy: "Send `operation=request`. Leave out `mode`, or send `full`.",
   },
   "BP-DR-2": {
     message: "Field payment is required",
+    field: "payment",
     condition: "missing",
     remedy: "Send the customer, amount and card as members of `payment`.",
   },
   "BP-DR-3": {
     message: "Field payment.currency_code is required",
+    field: "payment.currency_code",
     condition: "missing",
     remedy: "Send the ISO code of the currency, for example `BRL`.",
   },
   "BP-DR-4": {
     message: "Currency is not active in the system: {currency}",
+    field: "payment.currency_code",
     condition: "neither the country's currency nor USD nor EUR",
     remedy: "Send the currency of the country, or USD or EUR.",
   },
   "BP-DR-5": {
     message: "Field payment.amount_total is {problem}",
     choices: { problem: ["required", "invalid"] },
+    field: "payment.amount_total",
     condition: "missing, or not a decimal number; more than two decimals with strictAmounts",
     remedy: "Send the amount as a decimal number with a point, for example `10.50`.",
   },
   "BP-DR-6": {
     message: "Amount reported is less than the minimum amount",
+    field: "payment.amount_total",
     condition: "below the country's minimum in its own currency; zero",
     remedy:
       "Send a larger amount. The documentation of the field lists the minimum of each country.",
   },
   "BP-DR-7": {
     message: "Amount must be less than {currency} {amount}",
+    field: "payment.amount_total",
     condition: "above the account's limit",
     remedy: "Send a smaller amount, or raise the account's limit in its settings.",
   },
   "BP-DR-8": {
     message: "If passed, amount_itens + amount_shipping must be equal to amount_total",
+    field: "payment.amount_total",
     condition: "the sum differs",
     remedy:
       "Send `amount_itens` and `amount_shipping` so that their sum is `amount_total`, or leave both out.",
@@ -132,6 +152,7 @@ export const errorTable = {
   "BP-DR-9": {
     message: "Field payment.merchant_payment_code is {problem}",
     choices: { problem: ["required", "invalid"] },
+    field: "payment.merchant_payment_code",
     condition: "missing; contains control characters or the number of the card",
     remedy:
       "Send a code that is unique in your shop, for example the order number. It must not contain the card number or control characters.",
@@ -139,45 +160,53 @@ export const errorTable = {
   "BP-DR-10": {
     message: "Parameter merchant_payment_code can have {longest} characters maximum",
     choices: { longest: [40, 128] },
+    field: "payment.merchant_payment_code",
     condition: "too long; the limit is 128 on profile B",
     remedy: "Send a shorter code.",
   },
   "BP-DR-11": {
     message: "Parameter payment.order_number can have {longest} characters maximum",
     choices: { longest: [40] },
+    field: "payment.order_number",
     condition: "too long",
     remedy: "Send a shorter order number.",
   },
   "BP-DR-12": {
     message: "Parameter {user_value_n} can have {longest} characters maximum",
     choices: { longest: [20] },
+    field: "payment.{user_value_n}",
     condition: "a user value is too long",
     remedy: "Send a shorter value.",
   },
   "BP-DR-13": {
     message: "Field payment.name is required",
+    field: "payment.name",
     condition: "missing",
     remedy: "Send the customer's name.",
   },
   "BP-DR-14": {
     message: "Field payment.name can have {longest} characters maximum",
     choices: { longest: [100] },
+    field: "payment.name",
     condition: "too long",
     remedy: "Shorten the customer's name.",
   },
   "BP-DR-15": {
     message: "Field payment.email is required",
+    field: "payment.email",
     condition: "missing",
     remedy: "Send the customer's e-mail address.",
   },
   "BP-DR-16": {
     message: "Field payment.email can have {longest} characters maximum",
     choices: { longest: [100] },
+    field: "payment.email",
     condition: "too long",
     remedy: "Send an e-mail address of at most 100 characters.",
   },
   "BP-DR-17": {
     message: "Field payment.email is invalid",
+    field: "payment.email",
     condition: "not an e-mail address",
     remedy: "Send an address such as `ana@example.com`.",
   },
@@ -188,23 +217,27 @@ export const errorTable = {
   ),
   "BP-DR-20": {
     message: "Field payment.birth_date must be in the format dd/mm/yyyy",
+    field: "payment.birth_date",
     condition: "another format, or not a date",
     remedy: "Send the date as day, month and year, for example `31/12/1990`.",
   },
   "BP-DR-21": {
     message: "Customer must be at least {age} years old",
     choices: { age: [16] },
+    field: "payment.birth_date",
     condition: "younger",
     remedy:
       "Do not send the payment: the customer is too young. Check that day and month are not swapped.",
   },
   "BP-DR-22": {
     message: "Field payment.document is required",
+    field: "payment.document",
     condition: "missing",
     remedy: "Send the customer's tax number, which this country requires.",
   },
   "BP-DR-23": {
     message: "Field payment.document is invalid",
+    field: "payment.document",
     condition: "check digits or length are wrong for the country",
     remedy:
       "Ask the customer for the number again. In tests, use a number with correct check digits, for example `85351346893` for Brazil.",
@@ -212,56 +245,66 @@ export const errorTable = {
   "BP-DR-24": {
     message: "Field payment.zipcode {problem}",
     choices: { problem: ["is required", "is invalid", "can have 20 characters maximum"] },
+    field: "payment.zipcode",
     condition: "missing where required; not 5 to 9 letters and digits in Brazil",
     remedy: "Send the customer's postal code, for example `61919230` in Brazil.",
   },
   "BP-DR-25": {
     message: "Field payment.address {problem}",
     choices: { problem: ["is required", "can have 100 characters maximum"] },
+    field: "payment.address",
     condition: "missing where required, or too long",
     remedy: "Send the customer's street, with at most 100 characters.",
   },
   "BP-DR-26": {
     message: "Field payment.street_number {problem}",
     choices: { problem: ["is required", "can have 30 characters maximum"] },
+    field: "payment.street_number",
     condition: "missing where required, or too long",
     remedy: "Send the house number, with at most 30 characters.",
   },
   "BP-DR-27": {
     message: "Field payment.city {problem}",
     choices: { problem: ["is required", "can have 80 characters maximum"] },
+    field: "payment.city",
     condition: "missing where required, or too long",
     remedy: "Send the customer's city, with at most 80 characters.",
   },
   "BP-DR-28": {
     message: "Field payment.state {problem}",
     choices: { problem: ["is required", "can have 80 characters maximum"] },
+    field: "payment.state",
     condition: "missing where required, or too long",
     remedy: "Send the customer's state, with at most 80 characters.",
   },
   "BP-DR-29": {
     message: "Field payment.state is invalid",
+    field: "payment.state",
     condition: "not a state of Brazil",
     remedy: "Send the two letters of the state, for example `SP`.",
   },
   "BP-DR-30": neverSent("Country must be br", "from the time when only Brazil was supported"),
   "BP-DR-31": {
     message: "Field payment.phone_number is required",
+    field: "payment.phone_number",
     condition: "missing",
     remedy: "Send the customer's telephone number.",
   },
   "BP-DR-32": {
     message: "Field payment.phone_number is invalid",
+    field: "payment.phone_number",
     condition: "not 8 to 15 digits",
     remedy: "Send 8 to 15 digits. Other characters between them are allowed.",
   },
   "BP-DR-33": {
     message: "Field payment.instalments is invalid",
+    field: "payment.instalments",
     condition: "not a whole number",
     remedy: "Send a whole number, or leave the field out for one payment.",
   },
   "BP-DR-34": {
     message: "Invalid value for instalments: {count} ({range})",
+    field: "payment.instalments",
     condition:
       "the country or brand does not offer this number, or an instalment would be too small",
     remedy: "Send a number within the range that the message shows.",
@@ -275,16 +318,19 @@ export const errorTable = {
         "Field payment.payment_type_code is required",
       ],
     },
+    field: "payment.payment_type_code",
     condition: "unknown, or missing in a request without a card",
     remedy: "Send `creditcard`, `debitcard` or the name of a brand, for example `visa`.",
   },
   "BP-DR-36": {
     message: "Payment type is not active",
+    field: "payment.payment_type_code",
     condition: "the country does not have the brand, or the type is not a card",
     remedy: "Use a card of a brand that the country has.",
   },
   "BP-DR-38": {
     message: "Payment type not allowed in Direct API (full mode): {type}",
+    field: "payment.payment_type_code",
     condition: "a type that only the hosted page takes",
     remedy: "Send a card payment. Other types of payment are not supported.",
   },
@@ -295,17 +341,20 @@ export const errorTable = {
   ),
   "BP-DR-41": {
     message: "Field payment.person_type must contain a valid person_type",
+    field: "payment.person_type",
     condition: "neither personal nor business",
     remedy: "Send `personal` or `business`, or leave the field out.",
   },
   "BP-DR-42": {
     message: "Field payment.responsible is required",
+    field: "payment.responsible",
     condition: "missing",
     remedy: "Send `responsible` with the name of the person who acts for the company.",
   },
   "BP-DR-43": {
     message: "Field payment.responsible.name {problem}",
     choices: { problem: ["is required", "can have 100 characters maximum"] },
+    field: "payment.responsible.name",
     condition: "missing for a company, or too long",
     remedy: "Send the name of the person who acts for the company, with at most 100 characters.",
   },
@@ -321,28 +370,33 @@ export const errorTable = {
   "BP-DR-47": neverSent("Bank field is too long", bankTransfers),
   "BP-DR-48": {
     message: "Field creditcard is required for this payment type",
+    field: "payment.creditcard",
     condition: "no card node and no token",
     remedy: "Send `creditcard` with the card's data or a token.",
   },
   "BP-DR-49": {
     message: "Field payment.creditcard.card_number is required",
+    field: "payment.creditcard.card_number",
     condition: "missing",
     remedy: "Send the card number, or a token in its place.",
   },
   "BP-DR-51": {
     message: "Field payment.creditcard.card_name is required",
+    field: "payment.creditcard.card_name",
     condition: "missing",
     remedy: "Send the card holder's name as it is on the card.",
   },
   "BP-DR-52": {
     message: "Field payment.creditcard.card_name can have {longest} characters maximum",
     choices: { longest: [50, 64] },
+    field: "payment.creditcard.card_name",
     condition: "too long; the limit is 64 for tokens",
     remedy: "Shorten the card holder's name.",
   },
   "BP-DR-54": {
     message: "Field {field} is required",
     choices: { field: ["payment.creditcard.card_cvv", "card_cvv"] },
+    field: "{field}",
     condition: "missing, and the account requires it",
     remedy:
       "Send the security code, or switch the account's setting off if recurring payments do not have one.",
@@ -350,37 +404,44 @@ export const errorTable = {
   "BP-DR-55": {
     message: "Field {field} must have 3 or 4 digits",
     choices: { field: ["payment.creditcard.card_cvv", "card_cvv"] },
+    field: "{field}",
     condition: "other than 3 or 4 digits",
     remedy:
       "Send the digits of the security code only: four on American Express cards, three on others.",
   },
   "BP-DR-56": {
     message: "Field payment.creditcard.card_due_date is required",
+    field: "payment.creditcard.card_due_date",
     condition: "missing",
     remedy: "Send the card's expiry date.",
   },
   "BP-DR-57": {
     message: "Field payment.creditcard.card_due_date must be in the format mm/yyyy",
+    field: "payment.creditcard.card_due_date",
     condition: "another format",
     remedy: "Send month and year, for example `12/2035`.",
   },
   "BP-DR-58": {
     message: "Field payment.creditcard.card_due_date is invalid",
+    field: "payment.creditcard.card_due_date",
     condition: "not a month",
     remedy: "Send a month from 01 to 12.",
   },
   "BP-DR-59": {
     message: "Field payment.creditcard.card_due_date is invalid",
+    field: "payment.creditcard.card_due_date",
     condition: "more than 50 years ahead",
     remedy: "Check the year: it is more than 50 years ahead.",
   },
   "BP-DR-61": {
     message: "Token could not be created for a network token",
+    field: "payment.creditcard.create_token",
     condition: "create_token with a network token",
     remedy: "Store the card's own number, or pay without `create_token`.",
   },
   "BP-DR-62": {
     message: "Recurring is not enabled for this merchant",
+    field: "payment.creditcard.create_token",
     condition: "create_token is disabled for the account",
     remedy: "Enable `create_token` in the account's settings, or store the card by /ws/token.",
   },
@@ -391,12 +452,14 @@ export const errorTable = {
   "BP-DR-64": {
     message: "{text}",
     choices: { text: ["Token not found", "Field token is required"] },
+    field: "token",
     condition: "unknown, expired or of another account; missing where required",
     remedy:
       "Store the card again and use the new token. A token belongs to one account and expires with its card.",
   },
   "BP-DR-65": {
     message: "Token to create already exists",
+    field: "token",
     condition: "the chosen token is taken",
     remedy: "Choose another token, or use the existing one.",
   },
@@ -412,6 +475,7 @@ export const errorTable = {
         "can have 200 characters maximum",
       ],
     },
+    field: "{field}",
     condition:
       "a chosen token has another length, contains the number of the card, or comes with the public key",
     remedy:
@@ -419,6 +483,7 @@ export const errorTable = {
   },
   "BP-DR-67": {
     message: "Field payment.creditcard.card_due_date is in the past",
+    field: "payment.creditcard.card_due_date",
     condition: "the month has ended in every time zone",
     remedy: "Ask the customer for another card.",
   },
@@ -433,6 +498,7 @@ export const errorTable = {
     choices: {
       problem: ["invalid", "not a test card number: COFRE_SANDBOX_CARDS=any takes every number"],
     },
+    field: "payment.creditcard.card_number",
     condition:
       "wrong length or check digit, or an unknown brand; in the sandbox, not a test number",
     remedy: "Ask the customer for the number again. In the sandbox, use a test card.",
@@ -440,6 +506,7 @@ export const errorTable = {
   "BP-DR-76": {
     message: "Field {field} is required",
     choices: { field: ["payment.country", "country"] },
+    field: "{field}",
     condition:
       "missing in a payment; a list or an object. Tokens and verifications default to the account's country",
     remedy: "Send the two letters of the customer's country, for example `br`.",
@@ -447,6 +514,7 @@ export const errorTable = {
   "BP-DR-77": {
     message: "Field {field} is not an allowed country",
     choices: { field: ["payment.country", "country"] },
+    field: "{field}",
     condition: "not a supported country",
     remedy: "Send the two letters of a supported country.",
   },
@@ -463,11 +531,13 @@ export const errorTable = {
   "BP-DR-93": neverSent("PSE error", bankTransfers),
   "BP-DR-95": {
     message: "Field payment.creditcard.card_name must not be a card number",
+    field: "payment.creditcard.card_name",
     condition: "the card holder's name contains a card number",
     remedy: "Send the holder's name in `card_name` and the number in `card_number`.",
   },
   "BP-DR-97": {
     message: "Instalments are not allowed for prepaid cards",
+    field: "payment.instalments",
     condition: "the acquirer's card tables say prepaid (sandbox: scenario card)",
     remedy: "Send the payment without instalments.",
   },
@@ -477,6 +547,7 @@ export const errorTable = {
   ),
   "BP-DR-100": {
     message: "Instalments are not allowed for debit cards",
+    field: "payment.instalments",
     condition: "debitcard was requested, or the acquirer's card tables say debit",
     remedy: "Send the payment without instalments.",
   },
@@ -500,11 +571,13 @@ export const errorTable = {
   },
   "BP-DR-136": {
     message: "Field network_token_expire_date is invalid",
+    field: "payment.creditcard.network_token_expire_date",
     condition: "missing, another format, or past",
     remedy: "Send the network token's own expiry date, which has not passed.",
   },
   "BP-CAP-1": {
     message: "Parameters hash or merchant_payment_code not informed",
+    field: "hash",
     condition: "neither is given",
     remedy: "Send `hash` or `merchant_payment_code`.",
   },
@@ -531,6 +604,7 @@ export const errorTable = {
   },
   "BP-CAP-6": {
     message: "Parameter amount is invalid",
+    field: "amount",
     condition: "not an amount, or above the authorized amount",
     remedy: "Send an amount that is not above the authorized amount, for example `10.50`.",
   },
@@ -542,11 +616,13 @@ export const errorTable = {
   },
   "BP-CAP-11": {
     message: "Partial capture not available",
+    field: "amount",
     condition: "below the authorized amount, and partial capture is disabled for the account",
     remedy: "Capture the whole amount, or enable `partialCapture` in the account's settings.",
   },
   "BP-CAN-1": {
     message: "Parameters hash or merchant_payment_code not informed",
+    field: "hash",
     condition: "neither is given",
     remedy: "Send `hash` or `merchant_payment_code`.",
   },
@@ -570,32 +646,38 @@ export const errorTable = {
   // Cofre's own.
   "BP-REF-1": {
     message: "Parameters hash or merchant_payment_code not informed",
+    field: "hash",
     condition: "neither is given",
     remedy: "Send `hash` or `merchant_payment_code`.",
   },
   "BP-REF-2": {
     message: "Parameter operation must be request or cancel",
+    field: "operation",
     condition: "another operation",
     remedy: "Send `operation=request` for a refund, or `operation=cancel` to stop a pending one.",
   },
   "BP-REF-3": {
     message: "Parameter amount not informed",
+    field: "amount",
     condition: "missing, empty or zero",
     remedy: "Send the amount of the refund, above zero.",
   },
   "BP-REF-4": {
     message: "Parameter amount is invalid",
+    field: "amount",
     condition: "not an amount",
     remedy: "Send the amount as a decimal number with a point, for example `10.50`.",
   },
   "BP-REF-5": {
     message: "Amount is above what is left of the payment",
+    field: "amount",
     condition: "above the captured amount less earlier refunds",
     remedy: "Query the payment, and refund at most what is left of the captured amount.",
   },
   "BP-REF-6": {
     message: "Parameter {name} can have {longest} characters maximum",
     choices: { name: ["description", "merchant_refund_code"], longest: [1_500, 40] },
+    field: "{name}",
     condition: "too long",
     remedy: "Shorten the text.",
   },
@@ -607,6 +689,7 @@ export const errorTable = {
   },
   "BP-REF-8": {
     message: "Parameters refund_id or merchant_refund_code not informed",
+    field: "refund_id",
     condition: "a cancel without either",
     remedy: "Send `refund_id` or `merchant_refund_code` of the refund.",
   },
@@ -622,6 +705,7 @@ export const errorTable = {
   },
   "BP-REF-11": {
     message: "Refund already exists with this merchant_refund_code",
+    field: "merchant_refund_code",
     condition: "the code was used before",
     remedy:
       "Query the payment: an earlier request created the refund. Use a new code for a new refund.",
@@ -634,12 +718,14 @@ export const errorTable = {
   "BP-REF-CAN-2": {
     message: "Payment not found with this {kind}: {name}",
     choices: { kind: ["hash", "merchant_payment_code"] },
+    field: "{kind}",
     condition: "the account has no such payment",
     remedy:
       "Compare hash and code with the answer that created the payment, and check the account's key.",
   },
   "BP-QRY-1": {
     message: "Parameters hash or merchant_payment_code not informed",
+    field: "hash",
     condition: "neither is given: query, resendNotification",
     remedy: "Send `hash` or `merchant_payment_code`.",
   },
@@ -676,11 +762,13 @@ export const errorTable = {
   // Interface 7.4.
   "BP-ZIP-1": {
     message: "Zipcode code not informed",
+    field: "zipcode",
     condition: "missing",
     remedy: "Send `zipcode`.",
   },
   "BP-ZIP-2": {
     message: "Zipcode code not valid",
+    field: "zipcode",
     condition: "not eight digits",
     remedy: "Send eight digits, for example `61919230`.",
   },
@@ -717,6 +805,7 @@ export const errorTable = {
   },
   "COFRE-6": {
     message: "Field {name} is given more than once",
+    field: "{name}",
     condition:
       "two different values for a field that identifies a merchant, payment, card or amount",
     remedy: "Send the field once. Some clients add it to the body and to the address.",
@@ -844,6 +933,7 @@ export const errorTable = {
   "COFRE-26": {
     message: "Field cof_info.{field} is invalid",
     choices: { field: ["cof_type", "initiator"] },
+    field: "payment.cof_info.{field}",
     condition: "cof_type other than initial or stored, initiator other than CIT or MIT",
     remedy: "Send `initial` or `stored`, and `CIT` or `MIT`.",
   },
@@ -853,6 +943,7 @@ export const errorTable = {
       field: ["threeds_eci", "threeds_cryptogram", "network_token_cryptogram"],
       problem: ["invalid", "required"],
     },
+    field: "payment.creditcard.{field}",
     condition:
       "an ECI other than 00 01 02 05 06 07; one of 01 02 05 06 without a cryptogram (is required); a cryptogram that is not base64 or base64url, or longer than 64 characters",
     remedy:
@@ -861,6 +952,7 @@ export const errorTable = {
   "COFRE-28": {
     message:
       "Field payment.cof_info.mandate_id does not belong to an initial payment with this card",
+    field: "payment.cof_info.mandate_id",
     condition: "with strictMandates of the account",
     remedy: "Send the mandate of the first payment with this card, or leave it out.",
   },
@@ -872,27 +964,32 @@ export const errorTable = {
   "COFRE-30": {
     message:
       "Parameter settings must be an object, for example settings[partialCapture]=true in a form",
+    field: "settings",
     condition: "/__cofre/settings",
     remedy: "Send an object, for example `settings[partialCapture]=true` in a form.",
   },
   "COFRE-31": {
     message: "{problems}",
+    field: "settings",
     condition: "/__cofre/settings, /__cofre/worlds: unknown names or invalid values",
     remedy:
       "Correct the members that the message names. docs/operate/configuration.md lists all settings.",
   },
   "COFRE-32": {
     message: "Parameter next must be one of {list}, or decline with a reason: {reasons}",
+    field: "next",
     condition: "/__cofre/simulator",
     remedy: "Send one of the values in the message.",
   },
   "COFRE-33": {
     message: "Parameter message must be one of {list}",
+    field: "message",
     condition: "/__cofre/simulator",
     remedy: "Send one of the values in the message.",
   },
   "COFRE-34": {
     message: "Parameter times must be a whole number from 1 to 9999",
+    field: "times",
     condition: "/__cofre/simulator",
     remedy: "Send a whole number from 1 to 9999.",
   },
@@ -905,11 +1002,13 @@ export const errorTable = {
   },
   "COFRE-50": {
     message: "Parameter connector must be one of {list}",
+    field: "connector",
     condition: "/__cofre/simulator, with several simulators",
     remedy: "Send the name of one of the simulators in the message.",
   },
   "COFRE-36": {
     message: "Parameter action must be one of {list}",
+    field: "action",
     condition: "/__cofre/payment",
     remedy: "Send one of the actions in the message.",
   },
@@ -927,21 +1026,25 @@ export const errorTable = {
   },
   "COFRE-39": {
     message: "Parameter {name} is invalid",
+    field: "{name}",
     condition: "merchantIntegrationProperties/edit: not a URL, or not an e-mail address",
     remedy: "Send a complete URL or e-mail address.",
   },
   "COFRE-40": {
     message: "Parameter currency_code not informed",
+    field: "currency_code",
     condition: "exchange",
     remedy: "Send the ISO code of the currency, for example `USD`.",
   },
   "COFRE-41": {
     message: "No exchange rate from {currency} to {base}",
+    field: "currency_code",
     condition: "exchange: an unknown currency, or a pair without a rate",
     remedy: "Send a currency of a supported country.",
   },
   "COFRE-42": {
     message: "Parameter document is invalid or not informed",
+    field: "document",
     condition: "documentbalance",
     remedy: "Send the customer's tax number with correct check digits.",
   },
@@ -958,17 +1061,20 @@ export const errorTable = {
   },
   "COFRE-48": {
     message: "Parameter replay must be failed (from), payment (hash) or range (from, to)",
+    field: "replay",
     condition: "/__cofre/notifications",
     remedy:
       "Send `replay=failed`, `replay=payment` with `hash`, or `replay=range` with `from` and `to`.",
   },
   "COFRE-55": {
     message: "Parameter state must be one or more of {list}, separated by commas",
+    field: "state",
     condition: "/__cofre/payments",
     remedy: "Send one or more of the states in the message.",
   },
   "COFRE-56": {
     message: "Parameter brand must be one of {list}",
+    field: "brand",
     condition: "/__cofre/payments",
     remedy: "Send one of the brands in the message.",
   },
@@ -981,6 +1087,7 @@ export const errorTable = {
   },
   "COFRE-58": {
     message: "Parameter count must be {list}",
+    field: "count",
     condition: "/__cofre/payments",
     remedy: "Send one of the values in the message.",
   },
@@ -1009,6 +1116,7 @@ export const errorTable = {
   },
   "COFRE-73": {
     message: "Parameter {name} must be {form}",
+    field: "{name}",
     condition: "/__cofre/worlds, /__cofre/world, /__cofre/clock",
     remedy: "Send the parameter as the message shows it.",
   },
@@ -1019,6 +1127,7 @@ export const errorTable = {
   },
   "COFRE-75": {
     message: "Parameter action must be one of {list}",
+    field: "action",
     condition: "/__cofre/world",
     remedy: "Send one of the actions in the message.",
   },
@@ -1041,6 +1150,7 @@ export const errorTable = {
   "COFRE-90": {
     message:
       "Parameter add must be an object with a kind, for example add[kind]=fail_before_commit in a form. The kinds are {list}",
+    field: "add",
     condition: "/__cofre/faults",
     remedy: "Send `add` as an object with one of the kinds in the message.",
   },
@@ -1048,11 +1158,13 @@ export const errorTable = {
     message:
       "Parameter add.times must be a whole number from 1 to {most}, or 0 for all requests until the fault is cleared",
     choices: { most: [1_000] },
+    field: "add.times",
     condition: "/__cofre/faults",
     remedy: "Send a number in the range.",
   },
   "COFRE-92": {
     message: "Parameter add.path must be {paths}{hint}",
+    field: "add.path",
     condition: "/__cofre/faults: an unknown operation, or one that the kind does not apply to",
     remedy: "Send one of the paths in the message, or leave `path` out.",
   },
@@ -1060,6 +1172,7 @@ export const errorTable = {
     message:
       "Parameter add.merchant_payment_code must have 1 to {longest} characters and must not contain a card number",
     choices: { longest: [128] },
+    field: "add.merchant_payment_code",
     condition: "/__cofre/faults",
     remedy: "Send the code of the payment as the payment request has it.",
   },
@@ -1067,12 +1180,14 @@ export const errorTable = {
     message:
       "Parameter add.delay_ms must be a whole number from 1 to {longest}, and is only for the kinds {kinds}",
     choices: { longest: [120_000] },
+    field: "add.delay_ms",
     condition: "/__cofre/faults",
     remedy: "Send a delay in the range, and only for a kind that delays.",
   },
   "COFRE-95": {
     message:
       "Parameter add.reason is required for the kind decline, and only for it. The reasons are {list}",
+    field: "add.reason",
     condition: "/__cofre/faults",
     remedy:
       "Send one of the reasons in the message for the kind `decline`, and no reason for others.",
@@ -1085,6 +1200,7 @@ export const errorTable = {
   },
   "COFRE-97": {
     message: "Parameter clear must be all, or the id of an active fault",
+    field: "clear",
     condition: "/__cofre/faults",
     remedy: "List the faults and send one of their ids, or `all`.",
   },
@@ -1095,6 +1211,7 @@ export const errorTable = {
   },
   "COFRE-99": {
     message: "Parameter add can have only the members {list}",
+    field: "add",
     condition: "/__cofre/faults",
     remedy: "Send only the members in the message.",
   },
@@ -1130,6 +1247,7 @@ export const errorTable = {
   },
   "COFRE-62": {
     message: "Parameter per must be one of {list}",
+    field: "per",
     condition: "/__cofre/figures",
     remedy: "Send one of the periods in the message.",
   },
@@ -1219,6 +1337,7 @@ export const errorTable = {
   "COFRE-119": {
     message: "{kind} {name} is invalid",
     choices: { kind: ["Parameter", "Header"] },
+    field: "{name}",
     condition:
       "/__cofre/session, /__cofre/users, /__cofre/audit; an unknown account in X-Cofre-Account",
     remedy: "Correct the value that the message names.",
@@ -1356,6 +1475,7 @@ export const errorTable = {
   },
   "COFRE-47": {
     message: "Parameter merchant_refund_code is invalid",
+    field: "merchant_refund_code",
     condition: "contains the number of the payment's card; a list or an object",
     remedy: "Send a code of your own without the card number, as text.",
   },

@@ -31,6 +31,44 @@ describe("a refusal", () => {
     );
   });
 
+  test("has the field that it is about, as the error table names it", () => {
+    assert.equal(refusal("BP-DR-17").field, "payment.email");
+    assert.equal(
+      refusal("COFRE-27", { field: "threeds_eci", problem: "invalid" }).field,
+      "payment.creditcard.threeds_eci",
+    );
+    assert.equal(
+      refusal("BP-DR-12", { user_value_n: "user_value_3", longest: 20 }).field,
+      "payment.user_value_3",
+    );
+    const text = "Operation must be request";
+    assert.equal(refusal("BP-DR-1", { text, field: "operation" }).field, "operation");
+    assert.equal(refusal("BP-CAP-2").field, undefined);
+    assert.equal(refusalAnswer("BP-ZIP-2").field, "zipcode");
+  });
+
+  test("has the field that its message names", () => {
+    // Messages about two parameters.
+    const two = new Set([
+      "COFRE-57",
+      "COFRE-60",
+      "COFRE-61",
+      "COFRE-64",
+      "COFRE-71",
+      "COFRE-85",
+      "COFRE-86",
+      "COFRE-145",
+    ]);
+    let count = 0;
+    for (const { code, example, field, tested } of documentedErrors) {
+      const named = /^(?:Field|Parameter) (\S+)/.exec(example)?.[1];
+      if (named === undefined || tested === "never sent" || two.has(code)) continue;
+      count += 1;
+      assert.ok(field !== undefined && `.${field}`.endsWith(`.${named}`), `${code}: ${field}`);
+    }
+    assert.ok(count > 60, String(count));
+  });
+
   test("repeats braces and dollars in a value unchanged", () => {
     const code = "{time} $& {status}";
     const values = { code, time: "2025-11-25 18:13:28", status: "CO" };

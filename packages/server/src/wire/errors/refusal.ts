@@ -23,9 +23,17 @@ type ValueOf<Choices, Name> = Name extends keyof Choices
     : never
   : string | number;
 
-/** The values of a row's placeholders, by name. A choice may have placeholders of its own. */
+type FieldOf<Row> = Row extends { readonly field: infer Field } ? Field : never;
+
+/**
+ * The values of the placeholders of a row's message and field, by name. A choice may have
+ * placeholders of its own.
+ */
 export type ValuesOf<Code extends ErrorCode> = {
-  readonly [Name in NamesIn<Table[Code]["message"]>]: ValueOf<ChoicesOf<Table[Code]>, Name>;
+  readonly [Name in NamesIn<Table[Code]["message"] | FieldOf<Table[Code]>>]: ValueOf<
+    ChoicesOf<Table[Code]>,
+    Name
+  >;
 } & { readonly [Name in NamesIn<ChoiceOf<Table[Code]>>]?: string | number };
 
 /** Codes whose message has no placeholder. */
@@ -44,11 +52,14 @@ export function refusal<Code extends ErrorCode>(code: Code, ...filling: Filling<
 
 /** As `refusal`, for values that were checked against the row elsewhere. */
 export function refusalWith(code: ErrorCode, values: Values | undefined): WireError {
-  const { message, choices, httpStatus }: ErrorRow = errorTable[code];
+  const { message, choices = {}, httpStatus, field }: ErrorRow = errorTable[code];
+  const textOf = (text: string): string =>
+    values === undefined ? text : filled(text, choices, values);
   return new WireError(
     code,
-    values === undefined ? message : filled(message, choices ?? {}, values),
+    textOf(message),
     httpStatus,
+    field === undefined ? undefined : textOf(field),
   );
 }
 

@@ -490,10 +490,14 @@ function phoneOf(text: string | undefined): string | undefined {
 
 /** The quoted message still allows `iframe`; it makes no difference. */
 function refuseOperation(operation: string, mode: string | undefined): Broken<1> {
-  if (operation.toLowerCase() !== "request") return { text: "Operation must be request" };
+  if (operation.toLowerCase() !== "request")
+    return { text: "Operation must be request", field: "operation" };
   return (
     mode !== undefined &&
-    !/^(?:full|iframe)$/i.test(mode) && { text: "Mode must be either full or iframe" }
+    !/^(?:full|iframe)$/i.test(mode) && {
+      text: "Mode must be either full or iframe",
+      field: "mode",
+    }
   );
 }
 
