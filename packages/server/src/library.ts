@@ -283,8 +283,16 @@ export interface TimelineRequest {
   readonly response: Readonly<Record<string, unknown>> | null;
   readonly response_prefix?: string;
   readonly http_status?: number;
+  /** What the request came to. */
+  readonly outcome: "succeeded" | "declined" | "refused" | "failed" | "in_flight";
   /** Only of a refusal. */
   readonly status_code?: string | null;
+  /** The refused field, such as `payment.email`, if the refusal is about one. */
+  readonly field?: string | null;
+  /** The text of a refusal. */
+  readonly message?: string | null;
+  /** Kind of the fault that was injected. */
+  readonly fault?: string | null;
   readonly duration_ms?: number;
   /** True when it got the answer of an earlier request with the same Idempotency-Key. */
   readonly replayed?: boolean;

@@ -220,7 +220,14 @@ const arrows: readonly {
   },
   {
     from: "http/recording/",
-    to: [...domain, ...contracts, "delivery/dispatcher.ts", "wire/", "sandbox/recording/"],
+    to: [
+      ...domain,
+      ...contracts,
+      "delivery/dispatcher.ts",
+      "interface/",
+      "wire/",
+      "sandbox/recording/",
+    ],
   },
   {
     from: "http/",

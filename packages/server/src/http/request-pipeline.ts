@@ -154,7 +154,7 @@ export class RequestPipeline {
     if (delivery === undefined) this.#parts.write(response, answer, endpoint.cors);
     this.#parts.report(incoming, answer, progress.merchantId);
     // After the response has been sent.
-    progress.recorded?.(answer);
+    progress.recorded?.(answer, delivery?.fault);
   }
 
   /**

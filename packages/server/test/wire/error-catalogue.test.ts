@@ -355,6 +355,7 @@ const provocations: Readonly<Record<string, () => Promise<Answer>>> = {
   "COFRE-77": async () => inWorld("/__cofre/world", { action: "restore", name: "never" }),
   "COFRE-78": async () => inWorld("/__cofre/clock", { advance: "4d", run: true }),
   "COFRE-85": () => post("/__cofre/requests", { after: "the last" }),
+  "COFRE-86": () => post("/__cofre/requests", { order: "oldest" }),
   "COFRE-60": () => post("/__cofre/notifications", { order: "newest", state: "lost" }),
   "COFRE-61": () => post("/__cofre/notifications", { order: "newest", limit: 101 }),
   "COFRE-145": () => post("/__cofre/notifications", { enable: "nobody" }),
@@ -451,12 +452,12 @@ describe("the catalogue of errors", () => {
     );
   });
 
-  test("has choices for placeholders of the message only, and the first one in the example", () => {
-    for (const { code, example } of documentedErrors) {
-      const { message, choices = {} }: ErrorRow = errorTable[code];
+  test("has choices for placeholders of the message and field only, and the first one in the example", () => {
+    for (const { code, example, field: exampleField = "" } of documentedErrors) {
+      const { message, field = "", choices = {} }: ErrorRow = errorTable[code];
       for (const name of Object.keys(choices))
-        assert.ok(message.includes(`{${name}}`), `${code}: ${name}`);
-      assert.doesNotMatch(example, /[{}]/, code);
+        assert.ok(`${message} ${field}`.includes(`{${name}}`), `${code}: ${name}`);
+      assert.doesNotMatch(example + exampleField, /[{}]/, code);
     }
   });
 });

@@ -29,6 +29,7 @@ export interface Delivery {
    * once.
    */
   readonly form: "whole" | "half" | "nothing";
+  readonly fault: FaultKind;
 }
 
 type Waits = NonNullable<SimulatorBehaviour["waits"]>;
@@ -81,7 +82,7 @@ export class FaultInjector {
       ...(delivery.answer.headers ?? []),
       ["X-Cofre-Fault", `${fault.id} ${fault.kind}`] as const,
     ];
-    return { ...delivery, answer: { ...delivery.answer, headers } };
+    return { ...delivery, answer: { ...delivery.answer, headers }, fault: fault.kind };
   }
 
   /**
@@ -158,12 +159,13 @@ export class FaultInjector {
 }
 
 type Wait = (ms: number) => Promise<WireResponse | undefined>;
+type Handled = Omit<Delivery, "fault">;
 type FaultHandler = (
   fault: Fault,
   request: WireRequest,
   handle: Handle,
   wait: Wait,
-) => Promise<Delivery>;
+) => Promise<Handled>;
 
 const htmlPage = `<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body>\r\n<center><h1>502 Bad Gateway</h1></center>\r\n</body>\r\n</html>\r\n`;
 
@@ -209,7 +211,7 @@ const faultHandlers: Readonly<Record<FaultKind, FaultHandler>> = {
     whole(await handle(treated(request, "lose_request"))),
 };
 
-function whole(answer: WireResponse): Delivery {
+function whole(answer: WireResponse): Handled {
   return { answer, waitMs: 0, form: "whole" };
 }
 

@@ -19,10 +19,10 @@ const refundCodeMembers = /"merchant_refund_code":"((?:[^"\\]|\\.)*)"/g;
  * request: most answers are kept unchanged.
  */
 export function answerFactsOf(
-  { status, code, body, headers }: WireResponse,
+  { status, code, field, body, headers }: WireResponse,
   characters: number,
   digestOf: (token: string) => TokenDigest,
-): AnswerFacts {
+): Omit<AnswerFacts, "fault"> {
   const token = body.includes('"token":"') ? textIn(tokenMember.exec(body)?.[1]) : undefined;
   const isPayment = body.startsWith(paymentStart);
   const isToMask =
@@ -34,6 +34,7 @@ export function answerFactsOf(
   return {
     status,
     code,
+    field,
     body: isCut ? detachedCopy(shown.slice(0, characters)) : shown,
     isCut,
     isReplayed: headers?.some(([name]) => name === "Idempotent-Replayed") ?? false,

@@ -8,6 +8,7 @@ import type {
   RecordedRequest,
 } from "../../sandbox/recording/recorder.ts";
 import { paymentIn } from "./answer-view.ts";
+import { outcomeOf } from "./request-outcome.ts";
 
 /** The payment that a request was about, as far as the request or its answer named it. */
 export interface Concerned {
@@ -52,7 +53,18 @@ function objectOf(list: ParameterList): Readonly<Record<string, unknown>> {
 
 /** A recorded request as `/__cofre/requests` and the timeline show it. */
 export function requestView(request: RecordedRequest): Readonly<Record<string, unknown>> {
-  const { number, at, method, path, key, parameters, leftOut, answer, durationMs } = request;
+  const { parameters, leftOut, answer } = request;
+  return {
+    ...requestSummary(request),
+    parameters: objectOf(parameters),
+    parameters_omitted: leftOut,
+    ...(answer === undefined ? { response: null } : answerView(answer)),
+  };
+}
+
+/** A recorded request without its parameters and the body of its answer. */
+export function requestSummary(request: RecordedRequest): Readonly<Record<string, unknown>> {
+  const { number, at, method, path, key, answer, durationMs } = request;
   const { hash, code } = concernedBy(request);
   return {
     number,
@@ -60,20 +72,28 @@ export function requestView(request: RecordedRequest): Readonly<Record<string, u
     method,
     path,
     key,
-    parameters: objectOf(parameters),
-    parameters_omitted: leftOut,
     hash: hash ?? null,
     merchant_payment_code: code ?? null,
+    outcome: outcomeOf(request),
     ...(answer === undefined
-      ? { response: null }
+      ? {}
       : {
           http_status: answer.status,
           status_code: answer.code ?? null,
+          field: answer.field ?? null,
+          message: messageIn(answer) ?? null,
           duration_ms: durationMs,
           replayed: answer.isReplayed,
-          ...answerView(answer),
+          fault: answer.fault ?? null,
         }),
   };
+}
+
+/** The text of a refusal. */
+function messageIn({ code, isCut, body }: AnswerFacts): string | undefined {
+  if (code === undefined || isCut) return undefined;
+  const { status_message: message } = JSON.parse(body) as { readonly status_message?: unknown };
+  return typeof message === "string" ? message : undefined;
 }
 
 /** The beginning of a longer body is no longer valid JSON. */

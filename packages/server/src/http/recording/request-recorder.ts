@@ -21,10 +21,11 @@ export interface RequestToRecord {
 /** Port: records the requests of accounts. */
 export interface RequestRecorder {
   /**
-   * Called before the request is carried out. The returned function is called with the answer;
-   * undefined if the request is not recorded. Never throws.
+   * Called before the request is carried out. The returned function is called with the answer, and
+   * the kind of the fault that was injected; undefined if the request is not recorded. Never
+   * throws.
    */
-  begin(request: RequestToRecord): ((answer: WireResponse) => void) | undefined;
+  begin(request: RequestToRecord): ((answer: WireResponse, fault?: string) => void) | undefined;
 }
 
 export function createRequestRecorder(
@@ -40,12 +41,13 @@ export function createRequestRecorder(
       );
       const facts = { method, path, key, parameters, characters, leftOut };
       const answered = recorder.request(merchantId, clockOf(merchantId).now(), facts);
-      return (answer) =>
-        answered(
-          answerFactsOf(answer, recordingBounds.answerCharacters, (token) =>
+      return (answer, fault) =>
+        answered({
+          ...answerFactsOf(answer, recordingBounds.answerCharacters, (token) =>
             digestOf(merchantId, token),
           ),
-        );
+          fault,
+        });
     },
   };
 }

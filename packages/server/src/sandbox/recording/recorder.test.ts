@@ -30,8 +30,16 @@ function requested(text = ""): RequestFacts {
 }
 
 function answer(body = "{}"): AnswerFacts {
-  const nothing = { code: undefined, isCut: false, isReplayed: false, tokenDigest: undefined };
-  return { status: 200, body, ...nothing };
+  return {
+    status: 200,
+    body,
+    code: undefined,
+    field: undefined,
+    fault: undefined,
+    isCut: false,
+    isReplayed: false,
+    tokenDigest: undefined,
+  };
 }
 
 const call: CallFacts = {

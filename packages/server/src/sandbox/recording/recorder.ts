@@ -64,6 +64,10 @@ export interface AnswerFacts {
   readonly status: number;
   /** The interface's code of a refusal. */
   readonly code: string | undefined;
+  /** The refused field, by its name in the error table. */
+  readonly field: string | undefined;
+  /** Kind of the fault that was injected. */
+  readonly fault: string | undefined;
   /** JSON text, or its beginning. */
   readonly body: string;
   readonly isCut: boolean;

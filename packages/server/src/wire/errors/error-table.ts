@@ -1227,6 +1227,11 @@ export const errorTable = {
     remedy:
       "Send `after` as the answer's `next` gave it, and the hash as the payment's answer gave it.",
   },
+  "COFRE-86": {
+    message: "Parameter order must be newest, and outcome one of {list}",
+    condition: "/__cofre/requests",
+    remedy: "Send `order=newest`, and one outcome, or leave them out.",
+  },
   "COFRE-60": {
     message: "Parameter order must be newest, and state one of {list}",
     condition: "/__cofre/notifications",
@@ -1236,7 +1241,7 @@ export const errorTable = {
     message:
       "Parameter limit must be a whole number from 1 to {most}, and before the next value of another page",
     choices: { most: [100] },
-    condition: "/__cofre/notifications",
+    condition: "/__cofre/notifications, /__cofre/requests",
     remedy: "Send a limit in the range, and `before` as the answer's `next` gave it.",
   },
   "COFRE-145": {
