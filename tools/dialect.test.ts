@@ -86,6 +86,17 @@ describe("plain English", () => {
     assert.deepEqual(found, []);
   });
 
+  test("no title of a test does", () => {
+    const titles = sources.flatMap((file) =>
+      titlesIn(readFileSync(pathOf(file), "utf8")).map((title) => ({ file, title })),
+    );
+    assert.ok(titles.length > 2_500);
+    const found = titles.flatMap(({ file, title }) =>
+      findDialect(title).map((where) => `${file}, "${title}": ${where}`),
+    );
+    assert.deepEqual(found, []);
+  });
+
   test("no identifier has a part that tools/dialect.ts rejects", () => {
     assert.ok(named.length > 900);
     const found = named.flatMap((file) =>
@@ -143,5 +154,14 @@ function textsIn(value: unknown, name = ""): readonly string[] {
     key === "x-errors" || key === "example"
       ? []
       : textsIn(inner, Array.isArray(value) ? name : key),
+  );
+}
+
+/** The titles of tests and groups of tests, with X for a value that is filled in. */
+function titlesIn(source: string): readonly string[] {
+  const calls =
+    /\b(?:test|describe)\(\s*(?:"(?<plain>(?:[^"\\]|\\.)*)"|`(?<filled>(?:[^`\\]|\\.)*)`)/g;
+  return [...source.matchAll(calls)].map(({ groups }) =>
+    (groups?.["plain"] ?? groups?.["filled"] ?? "").replaceAll(/\$\{[^}]*\}/g, "X"),
   );
 }

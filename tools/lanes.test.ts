@@ -19,7 +19,7 @@ const [busy, other, waiting, timed] = [
 ];
 
 describe("the order of the lanes", () => {
-  test("each lane that there is stands in it once", () => {
+  test("each lane of the repository is in it once", () => {
     const there = globSync("*.lane.ts", { cwd: folder }).map((file) => basename(file, ".lane.ts"));
     assert.deepEqual(lanes.map(({ name }) => name).toSorted(), there.toSorted());
   });

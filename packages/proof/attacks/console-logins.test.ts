@@ -419,7 +419,7 @@ describe("a client that tries without end", () => {
       Record<string, unknown>
     >[];
 
-  test("is held back with a status and a time, alike for every name; who has signed in before is not", async () => {
+  test("is rate-limited with a status and a time, alike for every name; a user who signed in before is not limited", async () => {
     const own = await startWithUsers();
     await using server = own.server;
     const first = await own.firstAdmin();
@@ -521,7 +521,7 @@ describe("a client that tries without end", () => {
     ]);
   });
 
-  test("all at once gets two looked at, sixteen in the line, and the rest a plain answer", async () => {
+  test("of many attempts at once, two are checked, sixteen wait, and the rest are refused", async () => {
     const own = await startWithUsers({
       environment: { COFRE_CLIENT_IP_HEADER: "X-Forwarded-For" },
     });

@@ -81,7 +81,7 @@ test("the database's disk is full, three times", { skip: noDisk }, async (contex
 });
 
 test(
-  "the log's disk is full: payments go on, and so does the log when there is space",
+  "the log's disk is full: payments continue, and the log continues when there is space",
   { skip: noDisk },
   async (context) => {
     using disk = new SmallDisk(1);
@@ -208,7 +208,7 @@ for (const failure of failures) {
 }
 
 test(
-  "control: a server that goes on after a failed fsync is found out",
+  "control: a server that continues after a failed fsync is detected",
   { skip: noStrace },
   async (context) => {
     const root = plantedCopy({

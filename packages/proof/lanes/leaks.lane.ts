@@ -364,7 +364,7 @@ describe("controls: what is planted is found", () => {
     assert.deepEqual(scanForSecurityCodes("rows", noise), []);
   });
 
-  test("letters within a drawn value name no code, wherever it stands; beside it they do", () => {
+  test("letters within a drawn value are not a code, wherever they are; beside it they are", () => {
     const drawn = Buffer.from(
       "\u0003cvv~\u0080\u0090\u00a0\u00b0\u00c0\u00d0\u00e0\u00f0cvv",
       "latin1",

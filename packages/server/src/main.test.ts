@@ -355,7 +355,7 @@ describe("a start", () => {
   });
 
   test(
-    "tells of a data directory that is open to others",
+    "reports a data directory that is open to other users",
     { skip: process.platform === "win32" },
     async (context) => {
       const folder = newFolder(context);

@@ -491,7 +491,7 @@ export function viewTests({ server, receiver, made, inConsole }: ConsoleGiven): 
     assert.deepEqual(await settingsNow(), before);
   });
 
-  test("a world is made, its time is moved, it is kept, restored, begun anew and let go", async () => {
+  test("a world is created, its clock is moved, it is saved, restored, reset and deleted", async () => {
     await inConsole("#/worlds", async (page) => {
       const own = part(page, "Open account");
       const said = (text: string | RegExp) =>

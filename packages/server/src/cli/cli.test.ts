@@ -127,7 +127,7 @@ test("the help of fault says which kinds and reasons there are, and what a clien
   for (const reason of declineReasons) assert.ok(text.includes(reason), reason);
 });
 
-test("words of which one may stand behind a command are shown as a choice", () => {
+test("words of which one may follow a command are shown as a choice", () => {
   assert.match(commandHelp("audit"), /^cofre audit \[list\|verify\|head\|due\] \[options\]\n/);
   assert.match(commandHelp("world"), /^cofre world create\|list\|/);
 });

@@ -157,7 +157,7 @@ describe("cofre scan", () => {
   });
 
   test(
-    "tells of a file that may not be read",
+    "reports a file that may not be read",
     { skip: process.getuid?.() === 0 },
     async (context) => {
       const file = join(folderOf(context), "closed");

@@ -121,7 +121,7 @@ test("those that were under way when the rest began do not make it longer", asyn
   assert.equal(await authorize(), "approved");
 });
 
-test("no more than so many wait for one acquirer; the next is certainly not sent", async () => {
+test("only a bounded number wait for one acquirer; the next is certainly not sent", async () => {
   const { authorize, simulator, time } = given(2);
   simulator.instruct(merchantId, { next: "lose_request", times: 2 });
   const waiting = [authorize(), authorize()];

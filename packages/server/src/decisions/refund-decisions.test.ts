@@ -113,7 +113,7 @@ describe("asking for a refund", () => {
     assert.doesNotThrow(() => ask(captured([], { chargeback: won })));
   });
 
-  test("is possible up to the last moment of the window, and for ever when there is none", () => {
+  test("is possible up to the last moment of the window, and without a limit when there is none", () => {
     const payment = captured();
     const end = laterBy(payment.capturedAt ?? start, 180 * day);
     assert.doesNotThrow(() => ask(payment, {}, end));

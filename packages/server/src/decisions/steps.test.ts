@@ -131,7 +131,7 @@ describe("a step of a payment", () => {
 });
 
 describe("an attempt", () => {
-  test("has the number after the last one, and is looked at 5 s after its answer was due", () => {
+  test("has the number after the last one, and is due for recovery 5 s after its answer was due", () => {
     const payment = newPayment(1, { state: "authorized", attempts: 4, attempt: undefined });
     assert.deepEqual(
       startAttempt(payment, "capture_sent", "capture", 7n, now, laterBy(now, 20_000)),
@@ -178,7 +178,7 @@ describe("an attempt", () => {
     assert.throws(() => settle(payment, { captured: -1n }), BrokenInvariant);
   });
 
-  test("without an answer is looked at later each time that recovery asks; the merchant's own wait counts for nothing", () => {
+  test("without an answer is inquired about later each time that recovery asks; the merchant's own wait does not count", () => {
     const attempt = newAttempt({ checks: 1, number: 3 });
     const payment = newPayment(1, { attempt });
     const requested = unanswered(payment, attempt, now, "recovery");

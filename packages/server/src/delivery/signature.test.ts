@@ -185,7 +185,7 @@ describe("the headers of a notification", () => {
     assert.notEqual((await sign(other))["X-SignatureContent"], first["X-SignatureContent"]);
   });
 
-  test("hold the signatures that the receiver looks at, each as it is among all, and always the id and the time", async () => {
+  test("have the signatures that the receiver checks, each as it is among all, and always the id and the time", async () => {
     const sign = createSigner(keys);
     const all = await sign(message);
     const [first, second, third] = (all["webhook-signature"] ?? "").split(" ");

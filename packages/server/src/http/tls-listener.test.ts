@@ -262,7 +262,7 @@ describe("a server that listens with TLS too", () => {
     assert.match(await ask(await connected(port)), /200 OK/);
   });
 
-  test("shows the renewed certificate to the next connection, and keeps those that stand", async (context) => {
+  test("shows the renewed certificate to the next connection, and keeps open connections", async (context) => {
     const { server, port } = await start(context);
     const first = await connected(port);
     server.renewTls(await credentials());

@@ -159,7 +159,7 @@ describe("dates of requests", () => {
     "١٢/٠٤/١٩٧٩",
     "",
   ]) {
-    test(`${JSON.stringify(text)} is no date`, () => {
+    test(`${JSON.stringify(text)} is not a date`, () => {
       assert.equal(parseDayMonthYear(text), undefined);
     });
   }

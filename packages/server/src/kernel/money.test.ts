@@ -70,7 +70,7 @@ describe("reading amounts", () => {
     "١٠٠",
     "1000000000000000",
   ]) {
-    test(`${JSON.stringify(text)} is no amount`, () => {
+    test(`${JSON.stringify(text)} is not an amount`, () => {
       assert.equal(parseAmount(text, 2), undefined);
     });
   }
@@ -92,7 +92,7 @@ describe("reading amounts", () => {
     );
   });
 
-  test("any text reads as an amount exactly when a decimal of at most two places stands there", () => {
+  test("any text is read as an amount exactly when it is a decimal with at most two places", () => {
     fc.assert(
       fc.property(fc.stringMatching(/^[-+ ]?[0-9eE]{0,4}[.,]?[0-9eE]{0,4}$/), (text) => {
         const plain =
@@ -137,7 +137,7 @@ describe("rounding amounts", () => {
     " 1.005",
     "",
   ]) {
-    test(`${JSON.stringify(text)} is no amount`, () =>
+    test(`${JSON.stringify(text)} is not an amount`, () =>
       assert.equal(roundAmount(text, 2), undefined));
   }
 
@@ -162,7 +162,7 @@ describe("rounding amounts", () => {
 });
 
 describe("printing amounts", () => {
-  test("zeros in front and behind are kept, and the sign stands first", () => {
+  test("leading and trailing zeros are kept, and the sign comes first", () => {
     assert.equal(formatAmount(0n, 2), "0.00");
     assert.equal(formatAmount(5n, 2), "0.05");
     assert.equal(formatAmount(-5n, 2), "-0.05");

@@ -39,7 +39,7 @@ test("what was handed out belongs to the caller", () => {
   assert.equal(hexOf(new SeededRandom("owned").bytes(16)), copy);
 });
 
-test("another one goes on where the first one stopped", () => {
+test("another generator continues where the first one stopped", () => {
   for (const drawn of [0, 1, 16, 1_023, 1_024, 1_025, 5_000]) {
     const first = new SeededRandom("on");
     first.bytes(drawn);

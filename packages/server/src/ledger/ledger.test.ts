@@ -523,7 +523,7 @@ describe("explaining a payment", () => {
   const payment = paymentOf(hundredDollars, "captured", 4_000n);
   const history = rowsOf([], holdEntries(payment), [], captureEntries(payment, 4_000n));
 
-  test("every posting stands there with its row and the balance after it", () => {
+  test("every posting is listed with its row and the balance after it", () => {
     const { lines } = explain(history, payment);
     const holds = lines.filter(
       ({ account, currency }) => account === "authorized_holds" && currency === "BRL",

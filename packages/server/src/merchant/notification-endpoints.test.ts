@@ -33,7 +33,7 @@ describe("who is notified of an account's payments", () => {
     assert.deepEqual(endpointsWithout(both, "other" as EndpointId, now), [shop]);
   });
 
-  test("who was switched off, since then, whatever is said of it and whoever else is changed", () => {
+  test("a disabled endpoint keeps the time since when it is disabled, whatever else is changed", () => {
     const later = instant(now + 1_000);
     const off = { ...shop, enabled: false };
     const since = [{ ...off, offAt: now }];
@@ -42,12 +42,12 @@ describe("who is notified of an account's payments", () => {
       ...since,
       old,
     ]);
-    assert.deepEqual(withOffTimes([off], [], now), since, "one that begins so");
-    assert.deepEqual(withOffTimes([off], [off], now), [off], "nobody knows since when");
+    assert.deepEqual(withOffTimes([off], [], now), since, "a new endpoint");
+    assert.deepEqual(withOffTimes([off], [off], now), [off], "the time is unknown");
     assert.deepEqual(withOffTimes([{ ...shop, offAt: now }], since, later), [shop]);
   });
 
-  test("again, whoever is switched on, the one address of the account too, and nobody who is switched off", () => {
+  test("an endpoint that is enabled again receives notifications again, also the account's one address", () => {
     assert.equal(endpointsSwitched(both, "other", true), undefined);
     for (const id of ["shop", "account-url"]) {
       const gone = {

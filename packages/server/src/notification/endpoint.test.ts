@@ -53,7 +53,7 @@ describe("who is notified", () => {
     assert.equal(targetOf({ ...shop, goneAt: now }, now), undefined);
   });
 
-  test("with every signature, unless the endpoint says which it looks at", () => {
+  test("with every signature, unless the endpoint selects the one that it checks", () => {
     assert.deepEqual(targetOf(shop, now)?.signatures, ["rsa", "hmac", "ed25519"]);
     assert.deepEqual(targetOf({ ...shop, signatures: ["hmac"] }, now)?.signatures, ["hmac"]);
     assert.deepEqual(urlTarget(shop.url).signatures, ["rsa", "hmac", "ed25519"]);

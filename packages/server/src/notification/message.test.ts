@@ -71,7 +71,7 @@ describe("what goes together as one message", () => {
     );
   });
 
-  test("is written down under its lowest number, in a next version of each", () => {
+  test("is stored under its lowest number, in a next version of each", () => {
     assert.deepEqual(withMessageNumber([open(2), open(5)]), [
       open(2, { version: 2, message: 2 }),
       open(5, { version: 2, message: 2 }),

@@ -172,7 +172,7 @@ const orderOf = (over: Partial<DirectInput["order"]>): DirectInput["order"] => (
 });
 
 describe("a payment by card", () => {
-  test("asks the acquirer once, with all that was asked for, after what is about to be sent was written down", async () => {
+  test("is sent to the acquirer once, complete, after the attempt was recorded", async () => {
     const states: (string | undefined)[] = [];
     const world = await open({
       settings: { descriptor: "SHOP" },
@@ -242,7 +242,7 @@ describe("a payment by card", () => {
     assert.deepEqual(codes, ["123", undefined, "789", undefined]);
   });
 
-  test("is held when it is not to be paid at once, or is to be reviewed; its own words stand on the statement", async () => {
+  test("is held when it is not captured at once, or is to be reviewed; its own words are on the statement", async () => {
     const world = await open();
     const { payment } = await world.pay({
       order: orderOf({ autoCapture: false, softDescriptor: "OWN" }),
@@ -285,7 +285,7 @@ describe("a payment by card", () => {
     }
   });
 
-  test("is not asked for when what is about to be sent could not be written down", async () => {
+  test("is not sent when the attempt could not be recorded", async () => {
     for (const fault of [
       "unavailable",
       "commit_unknown_applied",
@@ -318,14 +318,14 @@ describe("a payment that stores its card", () => {
     assert.deepEqual(world.requests, []);
   });
 
-  test("under a token that is taken meanwhile stands, without the token", async () => {
+  test("under a token that is taken in the meantime is valid, without the token", async () => {
     const world = await open({ meanwhile: () => world.keep() });
     const { payment, token: none } = await world.pay({ createToken: { token } });
     assert.deepEqual([payment.state, none], ["captured", undefined]);
     assert.equal((await world.store.paymentByCode(given.merchantA, "order-1"))?.state, "captured");
   });
 
-  test("gives no token when its approval could not be written down", async () => {
+  test("returns no token when its approval could not be recorded", async () => {
     const world = await open({
       faultOf: ({ payment }) =>
         payment?.replaces === 1 ? "commit_unknown_not_applied" : undefined,
@@ -615,7 +615,7 @@ describe("the way of a payment", () => {
   const says = { first: approval, a: notSent, b: decline, c: approval };
   const routes = (...connectors: readonly string[]) => ({ routes: [{ connectors }] });
 
-  test("is its route's, and goes on to the next acquirer after a certain no alone", async () => {
+  test("is its route's, and continues with the next acquirer only after a certain refusal", async () => {
     const rows: readonly (readonly [
       route: readonly string[],
       connectors: readonly string[],
@@ -668,7 +668,7 @@ describe("the way of a payment", () => {
     assert.deepEqual(world.names(), ["first", "c", "first"]);
   });
 
-  test("ends where the next step could not be written down", async () => {
+  test("ends where the next step could not be recorded", async () => {
     const world = await open({
       says,
       settings: routes("a", "c"),

@@ -459,7 +459,7 @@ describe("what the acquirer is asked after the authorization", () => {
   for (const each of asks) {
     const [what, state, inFlight] = each;
 
-    test(`${what}: once, about the authorization, with what was committed before; its yes is written down`, async () => {
+    test(`${what}: once, about the authorization, with what was committed before; its success is recorded`, async () => {
       const world = await open();
       const sentAt = world.time.now();
       const payment = await run(world, each);
@@ -542,7 +542,7 @@ describe("what the acquirer is asked after the authorization", () => {
       assert.equal((await world.factNames()).includes("approval_came_late"), true);
     });
 
-    test(`${what}: a yes that recovery was faster with is not written down twice`, async () => {
+    test(`${what}: a success that recovery recorded first is not recorded twice`, async () => {
       const world = await open({ meanwhile: (store) => end(store, what, approved) });
       assert.equal((await run(world, each)).state, state);
       assert.deepEqual(world.alarms, []);

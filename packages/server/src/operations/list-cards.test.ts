@@ -6,7 +6,7 @@ import * as given from "../../test/contract/store-fixtures.ts";
 import { listCards, maxCardsExamined } from "./list-cards.ts";
 import type { OperationContext } from "./operation.ts";
 
-test("stored cards are looked at a thousand at a time, of each thousand the newest first, and of one moment those that were stored last", async () => {
+test("stored cards are read a thousand at a time, the newest of each thousand first, and of one moment the last stored first", async () => {
   const store = createMemoryStore();
   for (let number = 1; number <= maxCardsExamined + 3; number += 1) {
     const card = given.newCard(number);

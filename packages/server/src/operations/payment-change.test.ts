@@ -86,7 +86,7 @@ describe("a change of a payment", () => {
 });
 
 describe("what an acquirer said", () => {
-  test("is written down", async () => {
+  test("is recorded", async () => {
     const { context, payment } = await stored();
     const { payment: after, change } = await recordPayment(context, payment, next);
     assert.deepEqual([after.version, after], [2, change?.payment.next]);

@@ -90,7 +90,7 @@ describe("the job that forgets cards", () => {
     );
   });
 
-  test("spares a card that is used while the job looks at it", async () => {
+  test("spares a card that is used while the job reads it", async () => {
     const store = createMemoryStore();
     const used = instant(Date.UTC(2025, 0, 1));
     const now = instant(Date.UTC(2026, 10, 28));

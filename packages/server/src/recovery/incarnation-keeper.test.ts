@@ -154,7 +154,7 @@ describe("a start on a database that is behind its note", () => {
     }
   });
 
-  test("is told once, also where the note cannot be written", async (context) => {
+  test("is reported once, also when the note cannot be written", async (context) => {
     const { first, second } = await starts(
       context,
       { epoch: 3_000, beat: 50, place: "1/1" },

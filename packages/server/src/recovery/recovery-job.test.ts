@@ -188,7 +188,7 @@ test("of thousands that are due, a round that has read to the last of them leave
   await job.stop();
 });
 
-test("an acquirer that answers slowly, with thousands of payments due, keeps no other acquirer's payment from being looked at", async () => {
+test("an acquirer that answers slowly, with thousands of payments due, does not delay the recovery of other acquirers' payments", async () => {
   const parts = await given(["slow", "quick"], { ...allSlots, isAlone: false });
   const { time, store, job } = parts;
   const change = { at: time.now(), facts: [], entries: [], notifications: [] };

@@ -131,7 +131,7 @@ describe("the job that deletes old records", () => {
     assert.equal((await store.notificationsOf(merchantA, 0, 10)).length, 4);
   });
 
-  test("begins when the clock has been steady for an hour, and goes on each hour", async (context) => {
+  test("begins when the clock has been steady for an hour, and continues each hour", async (context) => {
     const time = new StillTime();
     const store = createMemoryStore();
     const begin = time.now();

@@ -105,7 +105,7 @@ async function conflictsIn(
   return found;
 }
 
-test("no node refuses rows of before while another, which looks at other moments, writes them", async (context) => {
+test("no node refuses rows of an earlier version while another node, whose clock differs, writes them", async (context) => {
   const { time, start, lastOlderNodeEnds } = await installation(context);
   const first = start();
   await time.pass(4.9 * second);

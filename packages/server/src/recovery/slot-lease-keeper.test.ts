@@ -263,7 +263,7 @@ describe("the keeper of a node's slots", () => {
     assert.deepEqual(events, []);
   });
 
-  test("a machine that slept, whose monotonic count stood still, has no slots until it has asked", async (context) => {
+  test("a machine that slept, and whose monotonic clock stopped, has no slots until it has renewed its lease", async (context) => {
     const { time, node } = given(context);
     let slept = 0;
     const sleeper = await node(1, () => Number(time.now()) - slept, time);
@@ -333,7 +333,7 @@ describe("the keeper of a node's slots", () => {
     );
   });
 
-  test("what was read before a lease ran out is not begun after it, whoever holds the slot then", async (context) => {
+  test("what was read before a lease ended is not started after it, whichever node holds the slot then", async (context) => {
     const { time, cutOff, node } = given(context);
     const only = await node(1);
     const lease = only.keeper.leases().get(7);
@@ -347,7 +347,7 @@ describe("the keeper of a node's slots", () => {
     assert.ok(only.keeper.leases().get(7)?.begin() !== undefined);
   });
 
-  test("a node that was alone does not say so when it has heard nothing for a lease", async (context) => {
+  test("a node that was alone does not say so when it has received nothing for a lease", async (context) => {
     const { time, cutOff, node } = given(context);
     const { keeper, name } = await node(1);
     cutOff.add(name);
@@ -382,7 +382,7 @@ describe("the keeper of a node's slots", () => {
     assert.deepEqual([keeper.leases().size, lease.begin()], [0, undefined]);
   });
 
-  test("a store that never answers holds nobody up: it is asked again", async (context) => {
+  test("a store that never answers does not block other calls: it is asked again", async (context) => {
     const time = new StillTime();
     let calls = 0;
     const never = new Promise<never>(() => undefined);

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { SendOutcome, SendRequest } from "../delivery/sender.ts";
 import { SharedSender } from "./shared-sender.ts";
 
-test("so many are sent at once, those that wait in their order, and nobody who gave up", async () => {
+test("a bounded number is sent at once, those that wait in their order, and none that gave up", async () => {
   const sent: { readonly body: string; readonly end: () => void }[] = [];
   const answered: SendOutcome = { kind: "answered", status: 200, retryAfter: undefined };
   const sender = new SharedSender(

@@ -100,7 +100,7 @@ describe("the number of worlds", () => {
   });
 });
 
-test("the records of all worlds together are bounded; what is there goes on, and a world that goes makes room", async () => {
+test("the records of all worlds together are bounded; existing worlds continue, and a deleted world frees its share", async () => {
   const { worlds, create } = rig({ maxRecords: 2_500 });
   const [one, other] = [await create(), await create()];
   for (let made = 0; made < 1_250; made += 1) {
@@ -169,7 +169,7 @@ describe("snapshots", () => {
     await worlds.close();
   });
 
-  test("are of their moment, though the time of the world goes on", async () => {
+  test("have the time of their moment, though the world's clock runs", async () => {
     const { worlds, create, advance } = rig();
     const world = await create({ running: true });
     advance(5 * second);
@@ -191,7 +191,7 @@ test("no account can be called what a world is called towards receivers, whose s
   await worlds.close();
 });
 
-test("a move of the time that takes more than a minute says where it was to go, and the next one goes on", async () => {
+test("a move of the clock that takes more than a minute says where it was to end, and the next one continues", async () => {
   const { worlds, create, advance } = rig();
   const world = await create();
   const { recovery, store } = world.paymentService;
@@ -220,7 +220,7 @@ test("a move of the time that takes more than a minute says where it was to go, 
   await worlds.close();
 });
 
-test("a world that begins anew gives up the moves of its time, and what still ends in the old one reaches nothing of the new", async () => {
+test("a reset world cancels the moves of its clock, and what ends in the old world does not reach the new one", async () => {
   const recorded: string[] = [];
   const recording: ServiceRecording = {
     connectors: (connectors) => connectors,
@@ -310,13 +310,13 @@ test("a move of the time waits for no pause between cards, however many a world 
   await worlds.close();
 });
 
-test("nothing is made once all are let go", async () => {
+test("nothing is created after all worlds are deleted", async () => {
   const { worlds, create } = rig();
   await worlds.close();
   await assert.rejects(create({ running: true }), new WorldRefused("full"));
 });
 
-test("where the time of a world goes on, what falls due is done without anybody's asking", async () => {
+test("in a world whose clock runs, due work is done without a request", async () => {
   const { worlds, create, advance } = rig();
   const world = await create({ running: true });
   const rounds: Instant[] = [];
@@ -352,7 +352,7 @@ test("where the time of a world goes on, what falls due is done without anybody'
 describe("a world's clock", () => {
   const at = (ms: number): Instant => instant(epoch + ms);
 
-  test("stands, goes on with the system's, and never runs backwards with it", () => {
+  test("is stopped, runs with the system's clock, and never runs backwards with it", () => {
     let system = epoch;
     const clock = new WorldClock({ now: () => instant(system) }, { now: at(10), running: false });
     system += 100;
@@ -400,7 +400,7 @@ describe("a world's clock", () => {
     assert.ok(performance.now() - began < 30_000);
   });
 
-  test("stands while it is held, and lets nobody wait", async () => {
+  test("is stopped while it is frozen, and no request waits for it", async () => {
     let system = epoch;
     const clock = new WorldClock({ now: () => instant(system) }, { now: at(0), running: true });
     const scheduler = clock.scheduler(systemScheduler);

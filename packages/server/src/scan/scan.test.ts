@@ -181,7 +181,7 @@ describe("a card number is found, once and masked", () => {
   }
 });
 
-describe("what is no card number is not taken for one", () => {
+describe("digits that are not a card number are not taken for one", () => {
   const search = new PlausibleNumbers();
   const harmless: readonly (readonly [string, string])[] = [
     ["a mask", "411111xxxxxx1111 and 411111******1111"],
@@ -220,7 +220,7 @@ describe("what is no card number is not taken for one", () => {
     assert.deepEqual(await scanned(search, Buffer.from(lines.join("\n"))), []);
   });
 
-  test("of numbers of 16 digits that stand alone, about one in twenty could be a card's, and none can be told from it", async (context) => {
+  test("of separate numbers of 16 digits, about one in twenty could be a card's, and none can be excluded", async (context) => {
     const noise = noiseOf(8 * 100_000);
     const numbers = Array.from({ length: 100_000 }, (_, index) =>
       String(noise.readBigUInt64LE(index * 8))

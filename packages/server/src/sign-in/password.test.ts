@@ -46,7 +46,7 @@ test("a weaker hash opens, and is old; a stronger one is not", async () => {
   }
 });
 
-test("what is no hash opens for nobody, and takes as long as one that is", async () => {
+test("a text that is not a hash matches no password, and takes as long as one that is", async () => {
   const odd = [
     "",
     "x",
@@ -105,7 +105,7 @@ test("12 to 128 code points, in NFC", () => {
   assert.equal(normalizedPassword(" ".repeat(12)), " ".repeat(12), "blanks are characters");
 });
 
-test("a name in any case stands in it, or not", () => {
+test("a name is found in it in any letter case, or is not in it", () => {
   assert.ok(holdsName("the BOB of all", "bob"));
   assert.ok(!holdsName("the rob of all", "bob"));
 });

@@ -25,8 +25,8 @@ function newLimits() {
   return { limits, clock, taken, wait };
 }
 
-describe("how often somebody may try to sign in", () => {
-  test("tries that were made while the clock was hours ahead keep nobody away when it is set back", () => {
+describe("the limits of attempts to sign in", () => {
+  test("attempts that were made while the clock was hours ahead block no user when it is set back", () => {
     const { clock, taken, wait } = newLimits();
     clock.advance(2 * 60 * minute);
     for (let attempts = 0; attempts < 20; attempts += 1) taken("192.0.2.1");
@@ -37,7 +37,7 @@ describe("how often somebody may try to sign in", () => {
     assert.equal(wait("192.0.2.1"), 30 * second, "control: there are no more than usual");
   });
 
-  test("a network has twenty tries and one more every half minute, and is told how long to wait", () => {
+  test("a network has twenty attempts and one more every half minute, and gets the time to wait", () => {
     const { clock, taken, wait } = newLimits();
     for (let attempts = 0; attempts < 20; attempts += 1) taken("192.0.2.1");
     assert.equal(wait("192.0.2.1"), 30 * second);
@@ -70,7 +70,7 @@ describe("how often somebody may try to sign in", () => {
     assert.equal(wait("198.51.100.2"), 2 * second);
   });
 
-  test("what was right, or not looked at, is given back", () => {
+  test("an attempt that was right, or not checked, is returned", () => {
     const { limits, taken, wait } = newLimits();
     for (let attempts = 0; attempts < 1_000; attempts += 1) taken("192.0.2.1").succeeded();
     for (let attempts = 0; attempts < 1_000; attempts += 1) taken("192.0.2.1").notEvaluated();
@@ -147,7 +147,7 @@ describe("how often somebody may try to sign in", () => {
     assert.ok(limits.remembered < 11_100, `${limits.remembered}`);
   });
 
-  test("a clock that is corrected by seconds keeps nobody waiting longer than a full measure", () => {
+  test("a clock that is corrected by seconds delays no user longer than a full measure", () => {
     const { clock, taken, wait } = newLimits();
     for (let attempts = 0; attempts < 20; attempts += 1) taken("192.0.2.1");
     clock.advance(-30 * second);

@@ -55,7 +55,7 @@ test("a code counts one step before its time and one behind, and only above the 
   assert.equal(stepAt(instant(30_000)), 1);
 });
 
-test("anything but six ASCII digits is no code", () => {
+test("anything but six ASCII digits is not a code", () => {
   const now = instant(59_000);
   for (const odd of [
     "",

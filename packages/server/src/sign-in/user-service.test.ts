@@ -281,7 +281,7 @@ describe("signing in", () => {
     assert.equal(results.filter(({ status }) => status === "fulfilled").length, 1);
   });
 
-  test("ten wrong tries lock a name for half an hour, wrong passwords and wrong codes alike, and nothing tells", async () => {
+  test("ten wrong attempts lock a name for half an hour, wrong passwords and wrong codes alike, and no answer reveals it", async () => {
     const fixture = await openUserFixture();
     const { users, admin, clock } = fixture;
     for (let attempts = 0; attempts < 9; attempts += 1) {
@@ -365,7 +365,7 @@ describe("signing in", () => {
     assert.equal(events.filter((line) => line === "anonymous sign_in refused locked").length, 4);
   });
 
-  test("whoever stays away for 90 days is disabled at the next try", async () => {
+  test("a user who stays away for 90 days is disabled at the next attempt", async () => {
     const fixture = await openUserFixture();
     const bob = await addUser(fixture, "bob", "viewer");
     fixture.clock.advance(90 * day - 30 * second - 1);
@@ -570,7 +570,7 @@ describe("tries that are wrong", () => {
     assert.equal((await eventsOf(fixture)).at(-1), "anonymous sign_in refused disabled");
   });
 
-  test("from one network are held back without a look, whatever name they are for, and written down once in ten minutes", async () => {
+  test("from one network are rate-limited unchecked, for every name, and recorded once in ten minutes", async () => {
     let hashed = 0;
     const fixture = await openUserFixture();
     const { store, passwords } = fixture.options;
@@ -614,7 +614,7 @@ describe("tries that are wrong", () => {
     );
   });
 
-  test("that are held back while that cannot be written down are held back all the same, and counted with the next that is", async () => {
+  test("that are rate-limited while that cannot be recorded are rate-limited all the same, and counted with the next that is", async () => {
     const fixture = await openUserFixture();
     let failure: Error | undefined;
     const store = {
@@ -751,7 +751,7 @@ describe("sessions", () => {
     assert.equal(written.size, 3);
   });
 
-  test("go on until they are idle when a last use cannot be written down", async () => {
+  test("continue until they are idle when a last use cannot be recorded", async () => {
     const fixture = await openUserFixture();
     const { admin, clock, options } = fixture;
     let failure: Error = new StoreError("unavailable");
@@ -981,7 +981,7 @@ describe("who may be where", () => {
 });
 
 describe("the audit log", () => {
-  test("what cannot be written down does not happen", async () => {
+  test("an action that cannot be recorded is not done", async () => {
     let fault: "unavailable" | "commit_unknown" | undefined;
     const fixture = await openUserFixture({
       store: createMemoryUsers({ commitFault: () => fault }),

@@ -209,7 +209,7 @@ test("a key encryption key wraps as often as its limit allows, then the next key
   );
 });
 
-test("a key version's wraps are counted ahead 65,536 at a time unless told otherwise", async () => {
+test("a key version's wraps are counted ahead 65,536 at a time unless set otherwise", async () => {
   const keyring = await installation().open();
   const reserved = (): number | undefined =>
     keyring.inventory().find(({ purpose }) => purpose === "epoch")?.wrapsReserved;
@@ -284,7 +284,7 @@ test("fingerprint keys differ by merchant and by environment, and are derived ag
   );
 });
 
-test("so many fingerprint keys are kept ready, and the oldest makes room", async () => {
+test("a bounded number of fingerprint keys are kept ready, and the oldest makes room", async () => {
   const keyring = await installation().open({ limits: { cachedFingerprintKeys: 2 } });
   const keyOf = (number: number) => keyring.fingerprintKey(`0000000${number}` as MerchantId);
   const [first, second] = [keyOf(1), keyOf(2)];

@@ -135,7 +135,7 @@ test("a process that meets a card of a newer key version seals under that one fr
   assert.equal(keyVersionOf(await other.vault.put(cardOf("4111111111111111"), owner)), 2);
 });
 
-test("the keys are read again for a card of a newer key version alone: not for one of this key version, of one before, or for what is no card", async () => {
+test("the keys are read again only for a card of a newer key version: not for one of this or an earlier version, or for bytes that are not a card", async () => {
   const store = createMemoryWrappedKeyStore();
   let reads = 0;
   const counted = {

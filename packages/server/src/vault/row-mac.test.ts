@@ -26,7 +26,7 @@ describe("the MAC of a row", () => {
     }
   });
 
-  test("tells apart rows whose fields hold the same bytes in another division, order or number", () => {
+  test("distinguishes rows whose fields hold the same bytes in another division, order or number", () => {
     const rows: readonly (readonly RowField[])[] = [
       ["ab", "c"],
       ["a", "bc"],

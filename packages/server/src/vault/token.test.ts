@@ -33,7 +33,7 @@ test("a token holds the bytes that the random port gave, in their order", () => 
   );
 });
 
-test("the digest that earlier versions kept of a token is its SHA-256 and tells letter cases apart", () => {
+test("the digest that earlier versions kept of a token is its SHA-256 and distinguishes letter cases", () => {
   assert.equal(
     unkeyedDigest("abc"),
     "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad",

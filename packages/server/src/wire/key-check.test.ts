@@ -91,7 +91,7 @@ describe("the key of a request", () => {
     assert.deepEqual(await reported({ integration_key: ` ${longest}\r\n` }), [longest, account.id]);
   });
 
-  test("is no public one where a secret one is needed, under either name", async () => {
+  test("a public key is refused where a secret one is required, under either name", async () => {
     assert.deepEqual(await reported({ integration_key: "public" }), [
       "public",
       "DA-1",

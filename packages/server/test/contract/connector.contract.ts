@@ -570,7 +570,7 @@ export function describeConnectorContract(
       });
     }
 
-    test("a card that is no good is said to be none, by either method, and nothing is held", async () => {
+    test("an invalid card is reported as invalid, by either method, and nothing is held", async () => {
       const merchant = given();
       const visa = await merchant.verify("v-1", "visa", insufficientFunds);
       const discover = await merchant.verify("v-2", "discover", "6011088896715918");

@@ -58,7 +58,7 @@ function describeIndexes(databases: TestDatabases): void {
     assert.equal((await query(url, "SELECT 1 FROM migration WHERE no = 17")).length, 1);
   });
 
-  test("a start goes on where one ended: an index that is not valid is built again, one that is ready remains", async () => {
+  test("a start continues where an earlier one ended: an invalid index is built again, a valid one remains", async () => {
     const url = await databases.copy();
     await query(
       url,

@@ -106,7 +106,7 @@ function describeMigrations(databases: TestDatabases): void {
     assert.deepEqual(await catalogueOf(url), await catalogueOf(fresh));
   });
 
-  test("a step that waits for a table lets others through, says so, and goes on when the table is free", async () => {
+  test("a step that waits for a table lets others through, says so, and continues when the table is free", async () => {
     const url = await databases.create();
     await runFirstMigrations(url, 8);
     const reader = await readerOf(url, "delivery");
@@ -161,7 +161,7 @@ function describeMigrations(databases: TestDatabases): void {
     });
   });
 
-  test("a start beside a node that migrates waits, says for which, and goes on when the other has ended", async () => {
+  test("a start beside a node that migrates waits, says for which, and continues when the other has ended", async () => {
     const url = await databases.copy();
     const other = new Client({ connectionString: url });
     await other.connect();

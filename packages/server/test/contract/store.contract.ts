@@ -689,7 +689,7 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
       assert.equal((await store.paymentByRefund(merchantA, { id: 5 }))?.id, first.id);
     });
 
-    test("a refund code is taken for ever and for its merchant alone", async (context) => {
+    test("a refund code stays taken, for its merchant only", async (context) => {
       const store = await opened(context);
       const taken = { outcome: "duplicate", key: "refund_code" };
       const [first, second, foreign] = [
@@ -886,7 +886,7 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
       );
     });
 
-    test("payments due go on behind the one given: none is passed over and none comes twice, also of those due at one moment", async (context) => {
+    test("payments due continue behind the given one: each comes once, also of those due at one moment", async (context) => {
       const store = await opened(context);
       const dueAfter: readonly number[] = [20, 10, 20, 20, 5, 20, 20, 30, 20];
       for (const [index, ms] of dueAfter.entries()) {
@@ -1023,7 +1023,7 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
       assert.deepEqual(await store.paymentFigures(merchantA, given.paymentId(1), 2), []);
     });
 
-    test("a list looks at no more payments than it may, and says where to go on", async (context) => {
+    test("a list reads at most as many payments as allowed, and says where to continue", async (context) => {
       const store = await opened(context);
       for (const number of [1, 2, 3, 4])
         await store.commit(given.paymentChange(given.newPayment(number)));
@@ -1345,7 +1345,7 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
       assert.deepEqual(await store.accountKeys(), [{ ...key, merchantId: merchantA, mac }]);
     });
 
-    test("a card's last use never goes back, whichever change comes last, and the use of a missing card is no conflict", async (context) => {
+    test("a card's last use never moves back, whichever change comes last, and the use of a missing card is not a conflict", async (context) => {
       const store = await opened(context);
       await store.commit(given.cardChange(given.newCard(1)));
       const lastUse = async (): Promise<number | undefined> =>

@@ -126,7 +126,7 @@ describe("people in the embedded store", () => {
     assert.equal(await assertChain(store.users), 1);
   });
 
-  test("what is committed is there when the file is opened again, and the chain goes on", async (context) => {
+  test("a committed change is there when the file is opened again, and the chain continues", async (context) => {
     const file = newFile(context);
     const first = await openEmbeddedStore({ file });
     await first.users.commit(userChange(newUser(1)));

@@ -73,7 +73,7 @@ describe("a replay", () => {
     await harness.stop();
   });
 
-  test("of a range sends what lies in it, and says where to go on", async () => {
+  test("of a range sends what lies in it, and says where to continue", async () => {
     const harness = await withEvents(520);
     assert.deepEqual(await again(harness, { from: 3, to: 5 }), { deliveries: 3, next: undefined });
     assert.deepEqual(numbers(harness, 521), [3, 4, 5]);

@@ -221,7 +221,7 @@ describe("other merchants", () => {
     await harness.stop();
   });
 
-  test("whose receivers are left alone for a while are looked at with each poll, and not for each message of another one", async () => {
+  test("whose receivers are paused are read with each poll, and not for each message of another merchant", async () => {
     const harness = new DeliveryHarness({
       answer: ({ url }) =>
         url.includes("down")

@@ -55,7 +55,7 @@ describe("a clock that is set back", () => {
     assert.deepEqual(times, times.toSorted());
   });
 
-  test("control: one that goes on shows when things happened", async () => {
+  test("control: a clock that runs shows when things happened", async () => {
     await using server = await startTestServer();
     const hash = await authorized(server, "goes-on");
     server.clock.advance(minute);

@@ -272,7 +272,7 @@ describe("cofre clock", () => {
     assert.equal(quick.stderr, "", "who waits for nothing is told nothing");
   });
 
-  test("goes on when one call does not go through all that falls due, and ends where it gets no further", async (context) => {
+  test("continues when one call does not process all that is due, and ends where it gets no further", async (context) => {
     const requests: Record<string, unknown>[] = [];
     const times = ["2026-02-01", "2026-03-01", "2026-04-01", "2026-05-01", "2026-05-01"];
     const server = createServer((request, response) => {
@@ -379,7 +379,7 @@ describe("cofre notification", () => {
     );
   });
 
-  test("lists each with all of its deliveries, also where there are more than one call tells", async (context) => {
+  test("lists each with all of its deliveries, also where there are more than one call returns", async (context) => {
     await using testServer = await startTestServer();
     // Disabled: deliveries wait.
     const notificationEndpoints = ["one", "two"].map((id) => ({

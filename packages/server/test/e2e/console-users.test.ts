@@ -468,7 +468,7 @@ describe("the audit log", () => {
     );
   });
 
-  test("has a look at the same payment or list once in ten minutes of each session, and no search", async () => {
+  test("a view of the same payment or list is recorded once in ten minutes of each session, and a search is not", async () => {
     const vera = await users.signIn(staff.viewer);
     const looks = async (): Promise<readonly (string | null)[]> =>
       (await audit())
@@ -558,7 +558,7 @@ describe("the audit log", () => {
 });
 
 describe("the link for an admin", () => {
-  test("is printed to people beside the first keys, and stands in no line of the log", async (context) => {
+  test("is printed beside the first keys, and is in no line of the log", async (context) => {
     const environment = {
       COFRE_CONSOLE: "login",
       COFRE_PORT: "0",
@@ -683,7 +683,7 @@ test(
   },
 );
 
-test("what cannot be written down is not done, and what was done is answered though its end cannot be written down", async (context) => {
+test("an action that cannot be recorded is not done, and a done action is answered though its result cannot be recorded", async (context) => {
   const folder = join(temporaryFolder(context), "data");
   const there = await startWithUsers({ environment: { COFRE_DATA_DIR: folder } });
   await using server = there.server;

@@ -823,7 +823,7 @@ describe("a fault of a world", { timeout: 60_000 }, () => {
     });
   }
 
-  test("of its acquirer is found out when its time is moved", async () => {
+  test("of its acquirer is resolved when its clock is moved", async () => {
     await using server = await startTestServer();
     for (const [kind, state] of [
       ["acquirer_unknown_then_yes", "captured"],

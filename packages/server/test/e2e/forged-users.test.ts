@@ -63,7 +63,7 @@ const secret = "A".repeat(43);
 const digest = createHash("sha256").update(secret).digest("hex");
 
 describe("people of the version before", () => {
-  test("sign in after the upgrade, an open invitation works, and the audit log goes on and is whole", async (context) => {
+  test("sign in after the upgrade, an open invitation works, and the audit log continues and is whole", async (context) => {
     const folder = await written(context);
     const server = await start(folder);
     const users = new ConsoleUsers(server);

@@ -158,7 +158,7 @@ describe("an Idempotency-Key", () => {
     );
   });
 
-  test("does not hold the number of the card, for it is kept unchanged; an account that allows such codes allows it", async () => {
+  test("does not contain the number of the card, because it is stored unchanged; an account that allows such codes allows it", async () => {
     await using server = await startTestServer();
     for (const key of [
       "4111111111111111",

@@ -439,7 +439,7 @@ function describeMoves(databases: TestDatabases): void {
     await cofre.end("SIGTERM");
   });
 
-  test("a database that is gone may have an empty one in its place, or one that was given up, for who says so in full", async () => {
+  test("a database that is gone may be replaced with an empty one, or with one that was abandoned, only by an explicit command", async () => {
     const [data, gone, empty] = [copyOfModel(), await databases.create(), await databases.create()];
     assert.equal((await migrate(data, gone)).code, 0);
     const refused = await migrate(data, empty, ["--rollback"]);
@@ -521,7 +521,7 @@ function describeMoves(databases: TestDatabases): void {
     await again.cofre.end("SIGTERM");
   });
 
-  test("an empty database beside keys is refused in words, unless somebody says to begin anew", async () => {
+  test("an empty database beside keys is refused with an explanation, unless a new start is requested", async () => {
     const [data, url] = [copyOfModel(), await databases.create()];
     assert.match(
       await refusedStart(data, on(url)),

@@ -38,7 +38,7 @@ function describeStarts(databases: TestDatabases): void {
     await target.close();
   });
 
-  test("is found before the commit, and goes on with the database as it was", async () => {
+  test("is detected before the commit, and continues with the database as it was", async () => {
     const url = await databases.copy();
     const target = await openTarget(url);
     await target.begin();

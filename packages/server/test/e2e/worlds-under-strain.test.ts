@@ -124,7 +124,7 @@ describe("what is asked of a world at the same time", () => {
     assert.deepEqual(await cofre.worlds.list(), []);
   });
 
-  test("what goes on in a world that is deleted meanwhile never reaches the account that is none", async () => {
+  test("what runs in a world that is deleted in the meantime never reaches a missing account", async () => {
     await using server = await startTestServer({
       environment: { COFRE_ACQUIRER_TIMEOUT_MS: "5000" },
     });
@@ -278,7 +278,7 @@ describe("a world that takes its time", () => {
     assert.equal(received.length, before + 1);
   });
 
-  test("is moved at once though its time goes on and its acquirer never answers", async () => {
+  test("is moved at once though its clock runs and its acquirer never answers", async () => {
     await using cofre = await startCofre();
     const world = await cofre.worlds.create({ settings: { simulator: { loseRequest: 1_000 } } });
     const began = performance.now();

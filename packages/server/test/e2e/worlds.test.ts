@@ -112,7 +112,7 @@ async function startReceiver(context: TestContext, delayMs = 0): Promise<Receive
 }
 
 describe("worlds", () => {
-  test("tell a receiver one thing after the other where time stands, and so in one order", async (context) => {
+  test("notify a receiver of one event after the other where the clock is stopped, and so in one order", async (context) => {
     await using cofre = await startCofre();
     const receiver = await startReceiver(context, 5);
     const settings = { notificationEndpoints: [{ id: "shop", url: receiver.url }] };
@@ -429,7 +429,7 @@ describe("worlds", () => {
 });
 
 describe("a world's time", () => {
-  test("stands with a seed or a clock, and goes on without", async () => {
+  test("is stopped with a seed or a clock, and runs without", async () => {
     await using cofre = await startCofre();
     const seeded = await cofre.worlds.create({ seed: "s" });
     const set = await cofre.worlds.create({ clock: new Date("2027-05-06T07:08:09.010Z") });
@@ -482,7 +482,7 @@ describe("a world's time", () => {
     assert.equal((await world.clock.now()).toISOString(), "2026-02-03T23:00:00.000Z");
   });
 
-  test("finds out about an answer that was lost, when it is moved and not before", async () => {
+  test("learns of a lost answer when its clock is moved and not before", async () => {
     await using cofre = await startCofre();
     const world = await cofre.worlds.create({ seed: "lost" });
     for (const next of ["lose_answer", "lose_request", "late_answer"] as const) {
@@ -635,7 +635,7 @@ describe("a world's time", () => {
     assert.deepEqual(problems, []);
   });
 
-  test("what is due at once is done though time stands", async () => {
+  test("what is due at once is done though the clock is stopped", async () => {
     await using cofre = await startCofre();
     const world = await cofre.worlds.create({
       seed: "at once",

@@ -501,7 +501,7 @@ describe("the console", () => {
       );
     });
 
-    test("goes on until it reaches what is known", async () => {
+    test("continues until it reaches a known entry", async () => {
       const look = await newest(page, "75", 5);
       assert.deepEqual(
         { ...look, items: keys(look) },

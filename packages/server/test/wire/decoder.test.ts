@@ -113,7 +113,7 @@ test("a guarded field with different values in two layers is refused, with one v
   );
 });
 
-test("a null or empty value is no value and leaves the field to another layer", () => {
+test("a null or empty value counts as absent and leaves the field to another layer", () => {
   assert.deepEqual(
     decodedTree("/ws/capture?hash=a", '{"hash":null,"amount":"","payment":{"token":null}}'),
     { hash: "a", payment: {} },

@@ -124,7 +124,7 @@ describe("/docs/errors", () => {
     assert.equal(await help(), first);
   });
 
-  test("is no help link of an answer without an error", async () => {
+  test("is not the help link of an answer without an error", async () => {
     assert.equal(helpOf(response), "");
     const paid = await fetch(`${server.url}/ws/direct`, {
       method: "POST",

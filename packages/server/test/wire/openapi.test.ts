@@ -243,7 +243,7 @@ describe("the OpenAPI description", () => {
     assert.equal(response.headers.get("content-type"), "application/json; charset=utf-8");
   });
 
-  test("control: a broken description is found out", () => {
+  test("control: a broken description is detected", () => {
     const { "/ws/query": query, "/ws/cancel": cancel, ...paths } = api.paths;
     assert.ok(query?.post !== undefined && cancel?.post !== undefined);
     const [first = "", ...others] = Object.keys(api.components.schemas);
@@ -261,7 +261,7 @@ describe("the OpenAPI description", () => {
     );
   });
 
-  test("control: an answer that is not as described is found out", () => {
+  test("control: an answer that differs from its description is detected", () => {
     const schema =
       operationAt("/ws/query").responses["200"]?.content["application/json"]?.schema ?? {};
     const refused = {

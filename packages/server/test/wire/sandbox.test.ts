@@ -29,7 +29,7 @@ async function call(
 const paymentIn = (body: Fields): Fields => body["payment"] as Fields;
 
 describe("the sandbox", { timeout: 60_000 }, () => {
-  test("leaves a charge unknown when the header asks for BP-DR-119, and finds out later that it was paid", async () => {
+  test("leaves a charge unknown when the header asks for BP-DR-119, and learns later that it was paid", async () => {
     await using server = await startTestServer({
       environment: { COFRE_ACQUIRER_TIMEOUT_MS: "100" },
     });

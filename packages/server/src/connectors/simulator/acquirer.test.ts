@@ -149,7 +149,7 @@ describe("an acquirer that lost its books", () => {
 });
 
 describe("the books", () => {
-  test("remember a bounded number of references; the totals go on counting", () => {
+  test("remember a bounded number of references; the totals continue to count", () => {
     const acquirer = acquirerWith({ rememberedReferences: 3 });
     for (let number = 1; number <= 5; number += 1)
       acquirer.authorize(message(`p-${number}`), undefined);

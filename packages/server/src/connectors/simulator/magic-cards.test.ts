@@ -70,7 +70,7 @@ describe("magic cards", () => {
     }
   });
 
-  test("a magic number that is cut or goes on is another number", () => {
+  test("a magic number that is cut or longer is another number", () => {
     const cut = magicCards
       .flatMap(([digits]) =>
         [14, 15, 16, 17, 18]

@@ -123,7 +123,7 @@ describe("chances of an account", () => {
     assert.deepEqual(new Set(run({ ...calm, loseAnswer: 1_000 })), new Set(["lose_answer"]));
   });
 
-  test("a message that is sent again is drawn for again: no inquiry is lost for ever", () => {
+  test("a message that is sent again is drawn for again: no inquiry is lost each time", () => {
     const world = networkWith();
     const half = { ...calm, loseRequest: 500 };
     const received = Array.from({ length: 40 }, () => inquire(world, "p-1", half) !== undefined);

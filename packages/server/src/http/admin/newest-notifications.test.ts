@@ -99,7 +99,7 @@ describe("notifications from the newest down", () => {
     assert.deepEqual(await numbers(store, { state: "delivered" }), [[], undefined]);
   });
 
-  test("one call looks at 2,000 numbers and says where to go on", async () => {
+  test("one call reads 2,000 numbers and says where to continue", async () => {
     const store = await storeWith(2_600, [2_300, 2_299, 601, 600]);
     assert.deepEqual(await numbers(store, { state: "failed", limit: 9 }), [
       [2_300, 2_299, 601],

@@ -124,7 +124,7 @@ describe("faults", () => {
     assert.equal(queue.waitsFor(ana.id), false);
   });
 
-  test("for a payment do not meet a request whose payment cannot be found out", async (context) => {
+  test("for a payment do not match a request whose payment cannot be determined", async (context) => {
     const { queue, ask } = await serving(context);
     queue.add(ana.id, { ...plain, code: "order-1" });
     assert.equal(

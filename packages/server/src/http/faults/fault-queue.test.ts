@@ -28,7 +28,7 @@ describe("a queue of faults", () => {
     assert.equal(queue.waitsFor(one), false);
   });
 
-  test("keeps one for ever that is for all requests, and counts", () => {
+  test("keeps a fault for all requests until it is cleared, and counts", () => {
     const queue = new FaultQueue();
     queue.add(one, { ...plain, times: 0 });
     for (let request = 0; request < 2_000; request += 1)

@@ -149,7 +149,7 @@ describe("a request of this server's own page", () => {
     );
   });
 
-  test("says nothing twice of what is looked at", () => {
+  test("reports each checked header once", () => {
     for (const name of [
       "Cookie",
       "Host",

@@ -106,7 +106,7 @@ describe("who is let in without a key", () => {
     assert.deepEqual(await written(), []);
   });
 
-  test("nobody without a session, the page's word for it, or from another page", async () => {
+  test("a request without a session, without the page's header, or from another page is refused", async () => {
     const { authorizer, caller, joined, written } = await openGate();
     const { csrf } = joined.signedIn;
     const rows: readonly (readonly [code: string, over: Partial<Caller>])[] = [
@@ -178,7 +178,7 @@ describe("who is let in without a key", () => {
 });
 
 describe("what a person does", () => {
-  test("is written down before, with what it is, and ended with what came of it", async () => {
+  test("is recorded before it is done, with its details, and completed with its result", async () => {
     const { authorizer, caller, written, since, joined, users } = await openGate();
     const admitted = admittedBy(
       await authorizer.admit(keyedEndpoint("/ws/refund"), refund, caller()),
@@ -237,7 +237,7 @@ describe("what a person does", () => {
     );
   });
 
-  test("does not happen when it cannot be written down; a full disk is not reported again", async () => {
+  test("is not done when it cannot be recorded; a full disk is not reported again", async () => {
     const { authorizer, caller, fail, log } = await openGate();
     const { statusCode } = wireErrorOf(new ServiceError("store_unavailable"), readErrors);
     fail(new ServiceError("store_unavailable"));
@@ -317,7 +317,7 @@ describe("what a program does with a key", () => {
   const account = newAccount(first);
   const settings = { method: "POST", params: { chaos: "{}" } } as const;
 
-  test("is not written down where it is a payment, and its client is not read from the request", async () => {
+  test("is not recorded when it is a payment, and its client is not read from the request", async () => {
     const { authorizer, caller, written } = await openGate();
     let read = 0;
     const callerOf = () => {
@@ -334,7 +334,7 @@ describe("what a program does with a key", () => {
     assert.deepEqual(await written(), []);
   });
 
-  test("is written down with its client and its end where it changes how the server behaves", async () => {
+  test("is recorded with its client and its result when it changes how the server behaves", async () => {
     const { authorizer, caller, users, written } = await openGate();
     const end = await authorizer.byKey(
       keyedEndpoint("/ws/merchantIntegrationProperties/edit"),
@@ -356,7 +356,7 @@ describe("what a program does with a key", () => {
 });
 
 describe("what a role does not allow", () => {
-  test("is refused, and written down once in ten minutes for each kind of act", async () => {
+  test("is refused, and recorded once in ten minutes for each kind of action", async () => {
     const { authorizer, caller, written, clock } = await openGate({ role: "viewer" });
     const tries = async (): Promise<void> => {
       await assert.rejects(
@@ -403,7 +403,7 @@ describe("a look", () => {
     `account ${account}`,
   ];
 
-  test("is written down once in ten minutes, of each person, account and payment", async () => {
+  test("is recorded once in ten minutes for each user, account and payment", async () => {
     const fixture = await openGate({ role: "viewer" });
     const { authorizer, caller, callerOf, admin, written, clock } = fixture;
     const requested = { method: "GET", params: { hash } } as const;
@@ -431,7 +431,7 @@ describe("a look", () => {
     assert.equal((await written()).length, 6);
   });
 
-  test("that could not be written down is not given, and written down when it is asked for again", async () => {
+  test("that could not be recorded is not answered, and is recorded when the request is repeated", async () => {
     const { authorizer, caller, fail, written } = await openGate();
     const requested = { method: "GET", params: { hash } } as const;
     fail(new ServiceError("store_unavailable"));
@@ -443,7 +443,7 @@ describe("a look", () => {
     assert.deepEqual(await written(), [look()]);
   });
 
-  test("that shows nothing of anybody's is not written down, and ends nothing", async () => {
+  test("that shows no data of an account is not recorded, and ends no session", async () => {
     const { authorizer, caller, written } = await openGate();
     await admittedBy(
       await authorizer.admit(keyedEndpoint("/__cofre/stats"), nothing, caller()),

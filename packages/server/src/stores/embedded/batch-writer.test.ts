@@ -91,7 +91,7 @@ test("a batch without a failure is one commit, and one without an effect is none
   });
 });
 
-test("an attempt that nothing would ever look at again is refused by the database", (context) => {
+test("an attempt that would never be due again is refused by the database", (context) => {
   const database = newDatabase(context);
   new BatchWriter(database).write([messageOf(given.paymentChange(given.newPayment(1)))]);
 

@@ -191,7 +191,7 @@ test("a database that may not grow refuses changes as unavailable, loses nothing
   assert.deepEqual(await roomy.commit(given.paymentChange(given.newPayment(500))), committed);
 });
 
-test("a store that begins to fail says so once, finds out by itself that it still does, and says when writing works again", async (context) => {
+test("a store that begins to fail says so once, detects by itself that it still fails, and says when writing works again", async (context) => {
   const file = newFile(context);
   const reported: boolean[] = [];
   const store = await openEmbeddedStore({
@@ -256,7 +256,7 @@ test("while another program keeps the database, all changes that wait are refuse
   assert.deepEqual(await change(1), committed);
 });
 
-test("what is written to find out whether writing works leaves nothing behind", async (context) => {
+test("the write that tests whether writing works leaves nothing behind", async (context) => {
   const store = await openEmbeddedStore({ file: newFile(context) });
   context.after(() => store.close());
   const before = store.stats();
@@ -272,7 +272,7 @@ async function openWithWorker(file: string): Promise<{ store: RunningStore; work
   return { store, worker: await started };
 }
 
-test("when the writer thread dies, what waited is unknown, later changes are unavailable, reads go on, and close returns", async (context) => {
+test("when the writer thread dies, waiting changes are unknown, later changes are unavailable, reads continue, and close returns", async (context) => {
   const file = newFile(context);
   const { store, worker } = await openWithWorker(file);
   await store.commit(given.paymentChange(given.newPayment(1)));

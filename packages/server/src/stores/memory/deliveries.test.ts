@@ -8,7 +8,7 @@ const { merchantA } = given;
 const many = 10_000;
 const states = ["waiting", "failed", "delivered"] as const;
 
-test("a page of deliveries looks at the page and at a few places that lead to it, however many there are", () => {
+test("a page of deliveries reads the page and a few places that lead to it, however many there are", () => {
   const deliveries = new Deliveries();
   let looks = 0;
   /** Counts each read of its number. */

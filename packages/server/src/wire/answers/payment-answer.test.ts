@@ -138,7 +138,7 @@ describe("the answer of a payment", () => {
     assert.equal(body.replace(pin, '"pin":"PIN"'), example);
   });
 
-  test("has a pin of nine digits that is the payment's for ever", () => {
+  test("has a pin of nine digits that never changes", () => {
     const first = pin.exec(renderPayment(paymentWith(), accountWith()))?.[1];
     assert.equal(
       first,

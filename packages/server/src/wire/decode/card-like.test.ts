@@ -33,7 +33,7 @@ function masked(card: string): string {
 }
 
 describe("card numbers in free text", () => {
-  test("are masked as stored cards are, whatever stands around them", () => {
+  test("are masked as stored cards are, with any text around them", () => {
     for (const card of testCards) {
       assert.equal(maskCardNumbers(card), masked(card));
       assert.equal(maskCardNumbers(`pan:${card}, exp 12/2030`), `pan:${masked(card)}, exp 12/2030`);

@@ -244,7 +244,7 @@ describe("the header that simulates failures", () => {
     sandbox: EndpointDeps["sandbox"],
   ): Promise<WireResponse | undefined> => simulatedError(value, account.id, sandbox);
 
-  test("asks the acquirer's network to lose the next authorization's answer, and lets the request go on", async () => {
+  test("has the acquirer's network lose the next authorization's answer, and processes the request", async () => {
     const lost: string[] = [];
     const answer = await simulate(" bp-dr-119 ", {
       loseNextAuthorization: (merchantId) => void lost.push(merchantId),

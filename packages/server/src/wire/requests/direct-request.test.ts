@@ -733,7 +733,7 @@ describe("a direct request", () => {
     );
   });
 
-  test("amex and elo pay in at most six instalments in Brazil, as far as the number tells", () => {
+  test("amex and elo pay in at most six instalments in Brazil, as far as the number shows", () => {
     const amex = card({ card_number: "378282246310005", card_cvv: "1234" });
     assert.equal(read(requestWith(amex, payment({ instalments: 6 }))).order.instalments, 6);
     assert.equal(
@@ -1082,7 +1082,7 @@ describe("an accepted direct request", () => {
     );
   });
 
-  test("what cannot be told from a request for review is one", () => {
+  test("a request that cannot be distinguished from a request for review is one", () => {
     for (const [given, review] of [
       [undefined, false],
       [null, false],
@@ -1120,7 +1120,7 @@ describe("an accepted direct request", () => {
     assert.equal(read(requestWith(top({ mode: "iframe" }))).order.paymentType, "credit");
   });
 
-  test("debitcard is debit, and a brand that is not the card's is no matter", () => {
+  test("debitcard is debit, and a brand that differs from the card's is ignored", () => {
     assert.equal(
       read(requestWith(payment({ payment_type_code: "debitcard" }))).order.paymentType,
       "debit",

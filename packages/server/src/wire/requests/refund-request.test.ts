@@ -159,7 +159,7 @@ describe("a refund that is taken back", () => {
     );
   });
 
-  test("is nobody's when its id is no number that an id can be", () => {
+  test("belongs to no account when its id is not a possible id", () => {
     for (const id of ["-1", "1.5", "2147483648", "99999999999", "x"]) {
       assert.deepEqual(readRefundRequest(params(`operation=cancel&refund_id=${id}`), account), {
         kind: "cancel",
@@ -169,7 +169,7 @@ describe("a refund that is taken back", () => {
   });
 });
 
-test("refundOrCancel gives everything back, whatever amount stands beside it", () => {
+test("refundOrCancel returns everything, with any amount in the request", () => {
   const input = readRefundOrCancel(
     params(`operation=request&hash=${hash}&amount=1&description=gave+up`),
   );
