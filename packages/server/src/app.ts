@@ -1,3 +1,4 @@
+import type { ServerCredentials } from "./certificates/authority-files.ts";
 import type { Config } from "./config/settings.ts";
 import type { HttpServer } from "./http/server.ts";
 import type { Scheduler } from "./kernel/scheduler.ts";
@@ -35,12 +36,14 @@ export interface Cofre {
 
 /**
  * The composition root: only this and the files in start/ name implementations. Rejects when a part
- * fails to start, and then leaves nothing open.
+ * fails to start, and then leaves nothing open. `temporaryTls`: credentials of a TLS listener on a
+ * free port, for a Cofre without a data directory, which could not keep them.
  */
 export async function startCofre(
   config: Config,
   log: Log,
   given: Ports = systemPorts,
+  temporaryTls?: ServerCredentials,
 ): Promise<Cofre> {
   const clock = new WatchedClock(given.clock);
   const ports: WatchedPorts = { ...given, clock };
@@ -58,8 +61,11 @@ export async function startCofre(
   const needs = { foundation, services, ready: opened.promise, isReady: () => isOpen };
   const { server, consoleUsers } = await openServer(config, needs, log, ports, parts);
   const address = await server.listen(config.port, config.host);
-  const tlsAddress =
-    config.tls === "true" ? await listenWithTls(server, config, ports, parts) : undefined;
+  const listenTls = async () => {
+    if (temporaryTls !== undefined) return server.listenTls(0, config.host, temporaryTls);
+    return config.tls === "true" ? listenWithTls(server, config, ports, parts) : undefined;
+  };
+  const tlsAddress = await listenTls();
 
   // Last of all: the keys of a new account are shown once, and a start that failed after this would
   // lose them.

@@ -1,13 +1,15 @@
 import manifest from "../package.json" with { type: "json" };
 import { type Cofre, startCofre } from "./app.ts";
+import { startTemporary } from "./start/temporary-cofre.ts";
 import { backUp, beginIncarnation, openAudit, openMoveSides, restore } from "./start/commands.ts";
 import { firstStartBanner, invitationLines, laterStartLines, tlsLines } from "./cli/banner.ts";
-import { type ClientCommand, type CommandCall, exitCodes } from "./cli/command.ts";
+import { type ClientCommand, type CommandCall, exitCodes, stopSignals } from "./cli/command.ts";
 import { readCommandLine } from "./cli/command-line.ts";
 import { type CommandName, commands } from "./cli/commands.ts";
 import { commandHelp, helpText } from "./cli/help.ts";
 import {
   configOfThisProcess,
+  isNpmScript,
   leaveMemoryOutOfCoreDumps,
   wasStartedByNpm,
 } from "./config/environment.ts";
@@ -85,7 +87,10 @@ async function runClient(command: ClientCommand, call: CommandCall): Promise<voi
   // The reader has closed the pipe, as in `cofre listen | head`.
   const output = watchOutput(() => stop());
   const code = await command.run(call, {
-    input: process.stdin,
+    // Not opened unless it is read: another program may read the same input.
+    get input() {
+      return process.stdin;
+    },
     print: (line) => void process.stdout.write(`${line}\n`),
     say: (line) => void process.stderr.write(`${line}\n`),
     isTerminal: process.stderr.isTTY,
@@ -103,6 +108,11 @@ async function runClient(command: ClientCommand, call: CommandCall): Promise<voi
         firstSignal(() => process.exit(failed), ["SIGTERM", "SIGINT", "SIGHUP"]),
       ]);
     },
+    onStopSignal: (listener) => {
+      for (const signal of stopSignals) process.on(signal, () => listener(signal));
+      if (isNpmScript()) whenParentIsGone(() => listener("SIGTERM"));
+    },
+    startTemporary,
     clock: systemClock,
     scheduler: systemScheduler,
   });

@@ -273,6 +273,7 @@ const arrows: readonly {
       "../package.json",
       "app.ts",
       "start/commands.ts",
+      "start/temporary-cofre.ts",
       "cli/",
       "config/",
       "logging/",
@@ -364,11 +365,15 @@ const ownedModules: Readonly<Record<string, readonly string[]>> = {
     "stores/embedded/",
     "certificates/authority-files.ts",
     "logging/log.ts",
+    // A Cofre for one command: the files of its clients, and the timelines saved at the end.
+    "start/temporary-cofre.ts",
+    "cli/saved-run.ts",
   ],
+  "node:child_process": ["cli/child-process.ts"],
   // The search for card numbers reads files, and the console's endpoint reads its own.
   "node:fs/promises": ["scan/files.ts", "http/console-endpoint.ts"],
   "node:zlib": ["scan/inflation.ts"],
-  "node:os": ["stores/embedded/"],
+  "node:os": ["stores/embedded/", "start/temporary-cofre.ts", "cli/child-process.ts"],
   "node:sqlite": ["stores/embedded/"],
   "node:worker_threads": ["stores/embedded/"],
   "node:http": [

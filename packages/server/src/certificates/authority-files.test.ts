@@ -64,7 +64,9 @@ describe("the files of the local authority", () => {
       "address.key",
       "authority.key",
       "authority.pem",
+      "java.jks",
       "php",
+      "ruby",
       "server.key",
     ]);
     for (const name of names)
@@ -110,7 +112,9 @@ describe("the files of the local authority", () => {
       "address.key",
       "authority.key",
       "authority.pem",
+      "java.jks",
       "php",
+      "ruby",
       "server.key",
     ]);
   });

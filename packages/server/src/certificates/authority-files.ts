@@ -15,6 +15,7 @@ import { hexOf } from "../kernel/ids.ts";
 import type { Random } from "../kernel/random.ts";
 import type { Hosts } from "./certificate.ts";
 import { certifiedHosts, namedHosts } from "./hosts.ts";
+import { javaTrustStore } from "./java-trust-store.ts";
 import {
   type Certified,
   isGoodAuthority,
@@ -28,24 +29,31 @@ import {
  * hold a private key and its certificate in one file, in PEM and readable by their owner only, so
  * that the two never disagree; the server's is for clients that send SNI, the address's for those
  * that connect to an IP address. `authority.pem` is the certificate that clients must trust,
- * `php/cofre.ini` configures PHP to do so. Each file is replaced atomically.
+ * `php/cofre.ini` and `java.jks` configure PHP and Java to do so, and `ruby/cofre_proxy.rb` gives
+ * Ruby the proxy. Each file is replaced atomically.
  */
 export interface TlsFiles {
   /** Path of the authority's certificate in PEM, for clients. */
   readonly authority: string;
   /** A folder with settings for PHP. */
   readonly php: string;
-  /** The trust store (PKCS #12) that `cofre env java` creates with keytool. */
+  /** A trust store (JKS) with only the authority, for Java. */
   readonly javaTrustStore: string;
+  /** A folder with the file `cofre_proxy.rb`, which Ruby loads with RUBYLIB and RUBYOPT. */
+  readonly ruby: string;
 }
 
 /** Paths of the files that clients need, whether they exist or not. */
 export function tlsFiles(dataDirectory: string): TlsFiles {
-  const folder = resolve(dataDirectory, "tls");
+  return filesIn(resolve(dataDirectory, "tls"));
+}
+
+function filesIn(folder: string): TlsFiles {
   return {
     authority: join(folder, "authority.pem"),
     php: join(folder, "php"),
-    javaTrustStore: join(folder, "java.p12"),
+    javaTrustStore: join(folder, "java.jks"),
+    ruby: join(folder, "ruby"),
   };
 }
 
@@ -84,11 +92,8 @@ export async function openLocalTls({
   random,
 }: LocalTlsOptions): Promise<ServerCredentials> {
   const folder = resolve(dataDirectory, "tls");
-  const { authority: authorityPath, php } = tlsFiles(dataDirectory);
-  mkdirSync(php, { recursive: true, mode: 0o700 });
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
   const making = { now: clock.now(), random };
-  const write = (path: string, text: string, mode: number): void =>
-    replaceFile(path, text, mode, random);
 
   const authority = await openAuthority(join(folder, "authority.key"), making);
   const openServer = async (
@@ -98,21 +103,62 @@ export async function openLocalTls({
     let server = readCertified(path);
     if (server === undefined || !isGoodServer(server, hosts, authority, making.now)) {
       server = await makeServerCertificate(authority, hosts, making);
-      write(path, textOf(server), 0o600);
+      replaceFile(path, textOf(server), 0o600, random);
     }
     return { key: keyText(server), cert: server.certificate.toString() };
   };
   const named = await openServer(join(folder, "server.key"), namedHosts);
   const byAddress = await openServer(join(folder, "address.key"), certifiedHosts);
-  write(authorityPath, authority.certificate.toString(), 0o644);
-  // The folder may have been moved since: PHP needs the absolute path.
-  write(
-    join(php, "cofre.ini"),
-    `curl.cainfo = "${authorityPath}"\nopenssl.cafile = "${authorityPath}"\n`,
-    0o644,
-  );
+  writeClientFiles(folder, authority, random);
   return { ...named, byAddress };
 }
+
+export interface TemporaryTls {
+  readonly credentials: ServerCredentials;
+  readonly files: TlsFiles;
+}
+
+/**
+ * An authority for one process: its private keys are in memory only. `folder`: an absolute path;
+ * the files that clients need are written there. None of them is secret.
+ */
+export async function openTemporaryTls(
+  folder: string,
+  { clock, random }: Pick<LocalTlsOptions, "clock" | "random">,
+): Promise<TemporaryTls> {
+  const making = { now: clock.now(), random };
+  const authority = await makeAuthority(making);
+  const serverFor = async (hosts: Hosts) => {
+    const server = await makeServerCertificate(authority, hosts, making);
+    return { key: keyText(server), cert: server.certificate.toString() };
+  };
+  const [named, byAddress] = await Promise.all([serverFor(namedHosts), serverFor(certifiedHosts)]);
+  writeClientFiles(folder, authority, random);
+  return { credentials: { ...named, byAddress }, files: filesIn(folder) };
+}
+
+/** What clients need; none of it is secret. */
+function writeClientFiles(folder: string, { certificate }: Certified, random: Random): void {
+  const files = filesIn(folder);
+  for (const each of [files.php, files.ruby]) mkdirSync(each, { recursive: true, mode: 0o700 });
+  const { authority } = files;
+  const texts = [
+    [authority, certificate.toString()],
+    // The folder may have been moved since: PHP needs the absolute path.
+    [
+      join(files.php, "cofre.ini"),
+      `curl.cainfo = "${authority}"\nopenssl.cafile = "${authority}"\n`,
+    ],
+    [files.javaTrustStore, javaTrustStore("cofre", certificate)],
+    [join(files.ruby, "cofre_proxy.rb"), rubyProxy],
+  ] as const;
+  for (const [path, content] of texts) replaceFile(path, content, 0o644, random);
+}
+
+/** Other programs take http_proxy for plain http, so that it is set only inside Ruby. */
+const rubyProxy = `# net/http reads its proxy from http_proxy, also for https.
+ENV["http_proxy"] = ENV["https_proxy"] if ENV["https_proxy"]
+`;
 
 /**
  * The stored authority, or a new one. If several processes create the first one at once, all use
@@ -168,13 +214,19 @@ function readCertified(path: string): Certified | undefined {
   );
 }
 
-/** Does not write if the file has this text already. */
-function replaceFile(path: string, text: string, mode: number, random: Random): void {
+/** Does not write if the file has this content already. */
+function replaceFile(
+  path: string,
+  content: string | Uint8Array,
+  mode: number,
+  random: Random,
+): void {
   const facts = lstatSync(path, { throwIfNoEntry: false });
   if (facts?.isDirectory() === true)
     throw new TlsFileError(`${path} is a folder: remove it, and the next start writes the file`);
-  if (facts !== undefined && existsSync(path) && readFileSync(path, "utf8") === text) return;
-  withTemporary(path, text, mode, random, (temporary) => renameSync(temporary, path));
+  if (facts !== undefined && existsSync(path) && readFileSync(path).equals(Buffer.from(content)))
+    return;
+  withTemporary(path, content, mode, random, (temporary) => renameSync(temporary, path));
 }
 
 /** Creates the file with owner-only access unless it exists, whatever its content. */
@@ -192,14 +244,14 @@ function createFile(path: string, text: string, random: Random): void {
 
 function withTemporary(
   path: string,
-  text: string,
+  content: string | Uint8Array,
   mode: number,
   random: Random,
   use: (temporary: string) => void,
 ): void {
   const temporary = `${path}.${hexOf(random.bytes(6))}.new`;
   try {
-    writeFileSync(temporary, text, { mode, flag: "wx", flush: true });
+    writeFileSync(temporary, content, { mode, flag: "wx", flush: true });
     use(temporary);
   } finally {
     rmSync(temporary, { force: true });

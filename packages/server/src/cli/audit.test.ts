@@ -40,6 +40,8 @@ async function run(
     openMove: () => assert.fail("the audit log moves nothing"),
     openAudit,
     backUp: () => assert.fail("no backup is made"),
+    onStopSignal: () => assert.fail("no signal is awaited"),
+    startTemporary: () => assert.fail("no Cofre is started"),
     beginIncarnation: () => assert.fail("no incarnation begins"),
     restore: () => assert.fail("nothing is restored"),
     stopRequested: () => assert.fail("it ends by itself"),

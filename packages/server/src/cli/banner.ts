@@ -1,4 +1,4 @@
-import { clientNames } from "./env.ts";
+import { clientNames } from "./client-variables.ts";
 import { wirePaths } from "../interface/paths.ts";
 import { exampleDueDate } from "../vault/card-due-date.ts";
 import type { Instant } from "../kernel/instant.ts";

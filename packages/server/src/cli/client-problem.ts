@@ -1,4 +1,4 @@
-import { type ExitCode, exitCodes } from "./command.ts";
+import { exitCodes } from "./command.ts";
 
 /**
  * An error for the user: the message is complete sentences without secrets. `misuse`: the command
@@ -17,8 +17,8 @@ export class ClientProblem extends Error {
 /** Runs a command's work; prints a problem and returns its exit code. */
 export async function tellingProblems(
   say: (line: string) => void,
-  work: () => Promise<ExitCode>,
-): Promise<ExitCode> {
+  work: () => Promise<number>,
+): Promise<number> {
   try {
     return await work();
   } catch (error) {

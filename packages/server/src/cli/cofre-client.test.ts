@@ -30,6 +30,8 @@ function saidWith(
     openAudit: unused,
     backUp: unused,
     restore: unused,
+    onStopSignal: unused,
+    startTemporary: unused,
     beginIncarnation: unused,
     stopRequested: unused,
     clock: systemClock,

@@ -104,6 +104,11 @@ export class CofreClient {
     this.#scheduler = scheduler;
   }
 
+  /** The same server for another account. */
+  withKey(key: Secret<string>): CofreClient {
+    return new CofreClient(this.origin, key, this.#scheduler);
+  }
+
   /** The account's settings, after `changes` if given. */
   async settings(changes?: Answer): Promise<Answer> {
     const { settings } = await this.#call(
@@ -223,6 +228,36 @@ export class CofreClient {
   /** All events of a payment, by its hash or code; the answer of `/__cofre/timeline`. */
   async timeline(name: string): Promise<Answer> {
     return this.#ofPayment("/__cofre/timeline", name);
+  }
+
+  /** The account's newest payments, at most `most`, and whether there are no others. */
+  async newestPayments(
+    most: number,
+  ): Promise<{ readonly payments: readonly Answer[]; readonly isComplete: boolean }> {
+    const found: Answer[] = [];
+    for (let before: Answer = {}; ;) {
+      const { payments, next } = await this.#call("/__cofre/payments", { ...before, limit: 100 });
+      const listed: unknown[] = Array.isArray(payments) ? payments : this.#otherVersion();
+      found.push(...listed.filter(isRecord));
+      if (typeof next !== "string" || found.length >= most)
+        return {
+          payments: found.slice(0, most),
+          isComplete: typeof next !== "string" && found.length <= most,
+        };
+      before = { before: next };
+    }
+  }
+
+  /** The newest requests of the account, oldest first: at most fifty, after the number `after`. */
+  async requests(
+    after: number,
+  ): Promise<{ readonly requests: readonly Answer[]; readonly next: number | undefined }> {
+    const { requests, next } = await this.#call("/__cofre/requests", { after: String(after) });
+    const listed: unknown[] = Array.isArray(requests) ? requests : this.#otherVersion();
+    return {
+      requests: listed.filter(isRecord),
+      next: typeof next === "number" ? next : undefined,
+    };
   }
 
   /** Some hundreds of the account's notifications, after the number `after`. */

@@ -32,17 +32,12 @@ interface Misuse {
 
 /** Parses the arguments of `cofre`. */
 export function readCommandLine(args: readonly string[]): CommandLine | Misuse {
+  const { own, program } = splitAtProgram(args);
   const misuse = (problem: string): Misuse => {
     const meant = commandNamed(tokens.find((token) => token.kind === "positional")?.value);
     return meant === undefined ? { problem } : { problem, command: meant };
   };
-  const { tokens } = parseArgs({
-    args: [...args],
-    options: parsed,
-    strict: false,
-    allowPositionals: true,
-    tokens: true,
-  });
+  const tokens = tokensOf(own);
   const flags = new Map<string, string>();
   const words: string[] = [];
   let command: CommandLine["command"] | undefined;
@@ -70,20 +65,53 @@ export function readCommandLine(args: readonly string[]): CommandLine | Misuse {
       paths: [],
       flags,
     };
-  return readWords(words, flags);
+  return readWords(words, flags, program);
+}
+
+function tokensOf(args: readonly string[]) {
+  return parseArgs({
+    args: [...args],
+    options: parsed,
+    strict: false,
+    allowPositionals: true,
+    tokens: true,
+  }).tokens;
+}
+
+/** The command line of another program begins at the first word behind the command, or at `--`. */
+function splitAtProgram(args: readonly string[]): {
+  readonly own: readonly string[];
+  readonly program: readonly string[];
+} {
+  const [command, ...later] = tokensOf(args).filter(({ kind }) => kind !== "option");
+  const row =
+    command?.kind === "positional"
+      ? commandRows.find(([name]) => name === command.value)?.[1]
+      : undefined;
+  const first = row?.program === undefined ? undefined : later[0];
+  if (first === undefined) return { own: args, program: [] };
+  const from = first.kind === "positional" ? first.index : first.index + 1;
+  return { own: args.slice(0, first.index), program: args.slice(from) };
 }
 
 function readWords(
   [name = "start", word, ...more]: readonly string[],
   flags: ReadonlyMap<string, string>,
+  program: readonly string[],
 ): ReturnType<typeof readCommandLine> {
   const found = commandRows.find(([each]) => each === name);
   if (found === undefined)
     return { problem: `Unknown command ${name}.${suggestion(name, Object.keys(commands))}` };
-  const [command, { words = [], needsWord, behindWord = {}, paths, mayName, options }] = found;
+  const [command, { words = [], needsWord, behindWord = {}, paths, mayName, options, ...row }] =
+    found;
   for (const flag of flags.keys()) {
     if (!Object.hasOwn(options, flag))
       return { problem: `${command} has no option ${flag}.`, command };
+  }
+  if (row.program !== undefined) {
+    return program.length === 0
+      ? { problem: `${command} needs a command to run: ${row.program}`, command }
+      : { command, word: undefined, paths: program, flags };
   }
   if (paths !== undefined) {
     const given = word === undefined ? [] : [word, ...more];

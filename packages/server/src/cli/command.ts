@@ -1,7 +1,9 @@
+import type { TlsFiles } from "../certificates/authority-files.ts";
 import type { ConfigReading } from "../config/read-config.ts";
 import type { Config } from "../config/settings.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { Scheduler } from "../kernel/scheduler.ts";
+import type { Secret } from "../kernel/secret.ts";
 import type { MoveSides } from "../store-migration/move-store.ts";
 import type { AuditLog } from "../user/audit-log.ts";
 import type { BackedUp, Restored } from "../stores/backup.ts";
@@ -30,6 +32,11 @@ export interface CommandRow {
   readonly behindWord?: Readonly<Record<string, string>>;
   /** The command's arguments instead of a word, one or more, as the help shows them: `PATH...`. */
   readonly paths?: string;
+  /**
+   * The rest of the command line from the first argument on, or behind `--`, is the command line of
+   * another program, whatever it begins with; as the help shows it.
+   */
+  readonly program?: string;
   /** The name of a command may follow; `word` is that name. */
   readonly mayName?: "COMMAND";
   readonly options: Readonly<Record<`--${string}`, OptionRow>>;
@@ -44,13 +51,14 @@ export interface CommandRow {
 
 /** A command that does its work and ends. */
 export interface ClientCommand extends CommandRow {
-  run(call: CommandCall, host: CommandHost): Promise<ExitCode>;
+  /** Resolves with the exit code. */
+  run(call: CommandCall, host: CommandHost): Promise<number>;
 }
 
 /** The command's arguments, checked against its row. */
 export interface CommandCall {
   readonly word: string | undefined;
-  /** Empty unless the command's row has `paths` or the word has an argument. */
+  /** Empty unless the command's row has `paths` or `program`, or the word has an argument. */
   readonly paths: readonly string[];
   /** Values by option; a boolean flag has an empty one. */
   readonly flags: ReadonlyMap<string, string>;
@@ -70,6 +78,24 @@ export interface OpenAudit {
   readonly duePayments?: () => AsyncIterable<NamedPayment>;
   close(): Promise<void>;
 }
+
+/** A Cofre in this process, in memory, with an account of its own. */
+export interface TemporaryCofre {
+  readonly host: string;
+  readonly port: number;
+  readonly integrationKey: Secret<string>;
+  readonly publicIntegrationKey: string;
+  /** undefined without TLS. */
+  readonly tls: { readonly port: number; readonly files: TlsFiles } | undefined;
+  /** The newest lines of its log, as many as are kept. */
+  logLines(): readonly string[];
+  /** Finishes requests in flight, and removes the files of `tls`. */
+  close(): Promise<void>;
+}
+
+/** Signals that a terminal, npm or a CI sends to stop a program. */
+export const stopSignals = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"] as const;
+export type StopSignal = (typeof stopSignals)[number];
 
 /** The process, as seen by a command. */
 export interface CommandHost {
@@ -107,6 +133,19 @@ export interface CommandHost {
   readonly beginIncarnation: (config: Config) => Promise<number | undefined>;
   /** Resolves when the process gets a stop signal, or the reader of its output has closed it. */
   readonly stopRequested: () => Promise<unknown>;
+  /**
+   * Calls `listener` for every stop signal from now on, instead of ending the process. The end of
+   * the npm script that started this process counts as SIGTERM.
+   */
+  readonly onStopSignal: (listener: (signal: StopSignal) => void) => void;
+  /**
+   * Starts a Cofre in this process; port 0 chooses a free one. Rejects with an error whose message
+   * may be shown, or with the errors of listening.
+   */
+  readonly startTemporary: (options: {
+    readonly port: number;
+    readonly withTls: boolean;
+  }) => Promise<TemporaryCofre>;
   readonly clock: Clock;
   readonly scheduler: Scheduler;
 }

@@ -11,6 +11,7 @@ import { migrateStoreCommand } from "./migrate-store.ts";
 import { notificationCommand } from "./notification.ts";
 import { paymentCommand } from "./payment.ts";
 import { proxyCommand } from "./proxy.ts";
+import { runCommand } from "./run.ts";
 import { scanCommand } from "./scan.ts";
 import { worldCommand } from "./world.ts";
 
@@ -29,6 +30,7 @@ export const commands = {
     options: settingOptions,
     examples: ["cofre start", "cofre start --port 0 --data-dir :memory:", "cofre start --tls"],
   },
+  run: runCommand,
   config: {
     summary: "check the settings and show their values, without secrets",
     options: settingOptions,

@@ -9,7 +9,6 @@ export function helpText(version: string): string {
   return `Cofre ${version}: a self-hosted card vault and card payment service.
 
 Usage: cofre [command] [options], cofre --help, cofre --version
-
 Commands:
 ${columns(summaries)}
 
@@ -37,7 +36,7 @@ function helpOf(
 ): string {
   const row: CommandRow = commands[name];
   return [
-    `cofre ${synopsis(name, row)}${options === "" ? "" : " [options]"}\n  ${row.summary}`,
+    `cofre ${synopsis(name, row)}${options === "" ? "" : " [options]"}${row.program === undefined ? "" : ` ${row.program}`}\n  ${row.summary}`,
     ...(options === "" ? [] : [`Options:\n${options}`]),
     ...choices,
     ...(row.examples === undefined

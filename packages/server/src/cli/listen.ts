@@ -10,6 +10,7 @@ import {
 import { lineAsJson, lineAsText } from "./notification-line.ts";
 import { isLoopback, openReceiver } from "./http.ts";
 import { Listener } from "./listener.ts";
+import { portOf } from "./port-of.ts";
 import { Registration } from "./registration.ts";
 
 /** How often the registration is checked: a Cofre with in-memory data loses it on a restart. */
@@ -141,13 +142,6 @@ function forwardAddress(text: string | undefined): URL | undefined {
     `--forward-to must be an http:// address of this machine, ${example}. Register a receiver elsewhere as an endpoint of the account (notificationEndpoints).`,
     { misuse: true },
   );
-}
-
-function portOf(text: string | undefined): number {
-  const port = text === undefined ? 0 : /^\d{1,5}$/.test(text) ? Number(text) : -1;
-  if (port < 0 || port > 65_535)
-    throw new ClientProblem("--port must be a whole number from 0 to 65535.", { misuse: true });
-  return port;
 }
 
 function portProblem(error: unknown, port: number): string {

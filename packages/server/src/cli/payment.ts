@@ -63,7 +63,8 @@ function linesOf({ hash, state, facts, money, price, problems }: Fields): string
   ];
 }
 
-function timelineLines({ hash, state, entries, recording }: Fields): string[] {
+/** A payment's timeline as text. */
+export function timelineLines({ hash, state, entries, recording }: Fields): string[] {
   const { since, complete } = isRecord(recording) ? recording : {};
   const missing = `Requests, acquirer calls and attempts are kept in memory only: ${
     typeof since === "string"

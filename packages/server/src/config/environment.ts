@@ -1,4 +1,5 @@
 import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { type ConfigReading, readConfig } from "./read-config.ts";
 import type { Reading } from "./readers.ts";
 
@@ -16,9 +17,57 @@ export function configOfThisProcess(flags: ReadonlyMap<string, string>): ConfigR
   return readConfig({ environment: process.env, flags, readFile: readSmallFile });
 }
 
+/** Settings of this process that also apply to a Cofre for the time of one command. */
+const temporarySettings = [
+  "COFRE_SANDBOX_INTEGRATION_KEY",
+  "COFRE_SANDBOX_INTEGRATION_KEY_FILE",
+  "COFRE_SANDBOX_PUBLIC_INTEGRATION_KEY",
+  "COFRE_SANDBOX_PUBLIC_INTEGRATION_KEY_FILE",
+  "COFRE_SANDBOX_CARDS",
+  "COFRE_ACQUIRER_TIMEOUT_MS",
+  "COFRE_NOTIFICATION_NETWORKS",
+] as const;
+
+/** A test suite that has ended does not wait for a request that hangs, in milliseconds. */
+const temporaryShutdownMs = 1_000;
+
+/**
+ * The configuration of a Cofre for the time of one command: on 127.0.0.1, with all data in memory.
+ * Port 0 chooses a free one.
+ */
+export function configOfTemporaryCofre(port: number): ConfigReading {
+  const kept = temporarySettings.map((name) => [name, process.env[name]] as const);
+  return readConfig({
+    environment: {
+      ...Object.fromEntries(kept.filter(([, value]) => value !== undefined)),
+      COFRE_PORT: String(port),
+      COFRE_DATA_DIR: ":memory:",
+      COFRE_SHUTDOWN_TIMEOUT_MS: String(temporaryShutdownMs),
+    },
+    flags: new Map(),
+    readFile: readSmallFile,
+  });
+}
+
+/** Set by bin/cofre.js for this process and its threads. */
+const compileCache = join(import.meta.dirname, "../../.cache/compiled/");
+
+/** The environment of another program that this process starts. */
+export function environmentOfChildren(): Readonly<Record<string, string | undefined>> {
+  const { NODE_COMPILE_CACHE: cache, ...others } = process.env;
+  return cache === undefined || cache === compileCache
+    ? others
+    : { ...others, NODE_COMPILE_CACHE: cache };
+}
+
 /** Whether npm started this process: `npm start`, `npm run cofre` or `npx cofre`. */
 export function wasStartedByNpm(): boolean {
   return ["start", "cofre", "npx"].includes(process.env["npm_lifecycle_event"] ?? "");
+}
+
+/** Whether any script of npm started this process, such as `npm test`. */
+export function isNpmScript(): boolean {
+  return process.env["npm_lifecycle_event"] !== undefined;
 }
 
 /**

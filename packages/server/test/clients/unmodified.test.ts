@@ -263,10 +263,7 @@ describe("clients that are not changed in any way, through `cofre proxy`", () =>
 });
 
 describe("Java, which reads neither a proxy from the environment nor PEM", () => {
-  const skip =
-    has("java", "-version") && has("keytool", "-help")
-      ? false
-      : "there is no Java with keytool on this machine";
+  const skip = has("java", "-version") ? false : "there is no Java on this machine";
   /** As a person types it: the output of `cofre env java` is evaluated by a shell. */
   const java = async (context: TestContext, url: string): Promise<Command> => {
     const { environment, proxyPort } = installation;
