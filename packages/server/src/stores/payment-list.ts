@@ -4,7 +4,7 @@ import { endOfPaymentIds, lowestPaymentId, type PaymentId } from "../payment/pay
 import { formatAmount, formatMoney, type Money, parseAmount } from "../kernel/money.ts";
 import { ownValue } from "../kernel/own.ts";
 import { countryOf } from "../payment/countries.ts";
-import { isAmong, moneyOutcomes } from "../payment/money-outcome.ts";
+import { isAmong, type MoneyOutcome, moneyOutcomes } from "../payment/money-outcome.ts";
 import { paymentStates } from "../payment/payment-machine.ts";
 import type { Payment } from "../payment/payment.ts";
 import type { ListPage, PaymentFilter, PaymentList } from "./store.ts";
@@ -30,18 +30,56 @@ export interface Listed {
   payment(): Payment;
 }
 
+/**
+ * A condition that every payment that passes a filter meets. A store may leave out payments that do
+ * not meet it before it reads them.
+ */
+export type Condition =
+  | {
+      readonly kind: "state";
+      readonly states: readonly string[];
+      /** Or of which a part was refunded. */
+      readonly orRefunded: boolean;
+      /** Or with a chargeback. */
+      readonly orDisputed: boolean;
+    }
+  /** A member of the order is exactly this text. */
+  | { readonly kind: "member"; readonly text: string }
+  /** The reason of a declined payment contains this text. */
+  | { readonly kind: "reason"; readonly text: string }
+  /**
+   * The code, the id or the order contains this printable ASCII text in any case, or the code, the
+   * name or the e-mail address has other characters, or the payment is in this state.
+   */
+  | { readonly kind: "text"; readonly text: string; readonly orState?: string };
+
+/** Ids from `from` (included) to `below` (excluded), in hex. */
+interface Ids {
+  readonly from: string;
+  readonly below: string;
+}
+
+/** What a store needs in order to read only payments that may pass a filter. */
+export interface Narrowed {
+  readonly ids: Ids;
+  readonly conditions: readonly Condition[];
+  /** The whole filter. */
+  readonly passes: (row: Listed) => boolean;
+}
+
+/**
+ * Consecutive rows by descending id. `rows` lacks those that fail a condition; `examined` includes
+ * them, and `last` is the last of them all. `isEnd`: there are no more.
+ */
+export interface Piece {
+  readonly rows: readonly Listed[];
+  readonly examined: number;
+  readonly last: string | undefined;
+  readonly isEnd: boolean;
+}
+
 /** In hex: greater than every payment id, because it is longer. */
 export const aboveAllIds = "f".repeat(50);
-
-/** Number of rows to read for a page: one more than it may examine shows whether there are more. */
-function rowsFor(
-  { states, outcomes, brand, text }: PaymentFilter,
-  { limit, maxExamined }: ListPage,
-): number {
-  const takesAll =
-    states === undefined && outcomes === undefined && brand === undefined && text === undefined;
-  return (takesAll ? Math.min(limit, maxExamined) : maxExamined) + 1;
-}
 
 /** A page of payments, newest first. */
 class Page {
@@ -56,10 +94,15 @@ class Page {
     this.#page = page;
   }
 
+  /** Rows that the page may still examine. */
+  get left(): number {
+    return this.#page.maxExamined - this.#examined;
+  }
+
   /** Returns the page if it is full, so that this row belongs to the next page. */
   add(row: Listed): PaymentList | undefined {
-    if (this.#examined === this.#page.maxExamined || this.#payments.length === this.#page.limit)
-      return { payments: this.#payments, next: this.#last };
+    const full = this.full();
+    if (full !== undefined) return full;
     this.#examined += 1;
     this.#last = row.id;
     // Built once, however many words of a search need it.
@@ -67,6 +110,18 @@ class Page {
     const payment = (): Payment => (whole ??= row.payment());
     if (this.#passes({ ...row, payment })) this.#payments.push(payment());
     return undefined;
+  }
+
+  /** Counts `count` rows that were left out, down to `last`. */
+  skip(count: number, last: string): void {
+    this.#examined += count;
+    this.#last = last as PaymentId;
+  }
+
+  /** Returns the page if no further row belongs to it. */
+  full(): PaymentList | undefined {
+    const isFull = this.left === 0 || this.#payments.length === this.#page.limit;
+    return isFull ? { payments: this.#payments, next: this.#last } : undefined;
   }
 
   /** Returns the page after the last row. */
@@ -82,7 +137,10 @@ export function pageOf(
   range: ListPage,
 ): PaymentList {
   const page = new Page(filter, range);
+  const { from, below } = narrowedBy(filter).ids;
   for (const row of rows) {
+    if (row.id >= below) continue;
+    if (row.id < from) break;
     const full = page.add(row);
     if (full !== undefined) return full;
   }
@@ -90,30 +148,44 @@ export function pageOf(
 }
 
 /**
- * A page that is read and searched `size` rows at a time: other requests are served between two
- * pieces. `read` returns at most `limit` rows with ids below `before`, greatest first.
+ * A page that is read and searched piece by piece: other requests are served between two pieces.
+ * `read` returns the piece below `before`, of at most `limit` rows.
  */
 export async function pageInPieces(
-  read: (before: string, limit: number) => Promise<readonly Listed[]>,
-  size: number,
+  read: (before: string, limit: number) => Promise<Piece>,
   filter: PaymentFilter,
   range: ListPage,
 ): Promise<PaymentList> {
   const page = new Page(filter, range);
+  const { below } = narrowedBy(filter).ids;
   let before: string = range.before ?? aboveAllIds;
-  for (let left = rowsFor(filter, range); left > 0;) {
-    const limit = Math.min(left, size);
-    const rows = await read(before, limit);
+  if (below < before) before = below;
+  for (;;) {
+    // One more row shows whether there are more.
+    const limit = page.full() === undefined ? page.left : 1;
+    const { rows, examined, last, isEnd } = await read(before, limit);
     for (const row of rows) {
       const full = page.add(row);
       if (full !== undefined) return full;
     }
-    left -= limit;
-    const last = rows.at(-1);
-    if (last === undefined || rows.length < limit) break;
-    before = last.id;
+    if (last === undefined) return page.end();
+    const full = last === rows.at(-1)?.id ? undefined : page.full();
+    if (full !== undefined) return full;
+    page.skip(examined - rows.length, last);
+    if (isEnd) return page.end();
+    before = last;
   }
-  return page.end();
+}
+
+/** A piece without the rows that were left out by their ids; `limit` were requested. */
+export function wholePiece(rows: readonly Listed[], limit: number, { from }: Ids): Piece {
+  const within = rows.filter(({ id }) => id >= from);
+  return {
+    rows: within,
+    examined: within.length,
+    last: within.at(-1)?.id,
+    isEnd: within.length < limit,
+  };
 }
 
 export function listedPayment(payment: Payment): Listed {
@@ -133,7 +205,7 @@ export function listedPayment(payment: Payment): Listed {
 
 function passesOf(filter: PaymentFilter): (row: Listed) => boolean {
   const { brand, text } = filter;
-  const tests = text === undefined ? undefined : wordsOf(text);
+  const tests = text === undefined ? undefined : wordsOf(text).map(({ passes }) => passes);
   return (row) => {
     if (!isAmong(filter, row.state, () => row.payment())) return false;
     if (brand === undefined && tests === undefined) return true;
@@ -149,48 +221,102 @@ function passesOf(filter: PaymentFilter): (row: Listed) => boolean {
   };
 }
 
+/** What every payment that passes the filter has. */
+export function narrowedBy(filter: PaymentFilter): Narrowed {
+  const { states, outcomes, brand, text = "" } = filter;
+  const words = wordsOf(text);
+  const ids = words.map((word) => word.ids ?? allIds);
+  return {
+    ids: {
+      from: ids.reduce((most, { from }) => (from > most ? from : most), allIds.from),
+      below: ids.reduce((least, { below }) => (below < least ? below : least), allIds.below),
+    },
+    conditions: [
+      ...(states === undefined && outcomes === undefined
+        ? []
+        : [stateCondition(states ?? [], outcomes ?? [])]),
+      ...(brand === undefined ? [] : [memberCondition(brand)]),
+      ...words.flatMap(({ needs }) => (needs === undefined ? [] : [needs])),
+    ],
+    passes: passesOf(filter),
+  };
+}
+
+const allIds: Ids = { from: "", below: aboveAllIds };
+
+function stateCondition(states: readonly string[], outcomes: readonly MoneyOutcome[]): Condition {
+  const has = (...names: readonly MoneyOutcome[]): boolean =>
+    outcomes.some((outcome) => names.includes(outcome));
+  return {
+    kind: "state",
+    states,
+    orRefunded: has("refunded", "partly_refunded"),
+    orDisputed: has("charged_back", "disputed"),
+  };
+}
+
+function memberCondition(text: string): Condition {
+  return { kind: "member", text };
+}
+
+/** Of a folded word; undefined where a stored order may contain the text in another form. */
+function textCondition(text: string, orState?: string): Condition | undefined {
+  if (!/^[!#-[\]-~]+$/.test(text)) return undefined;
+  return { kind: "text", text, ...(orState === undefined ? {} : { orState }) };
+}
+
 interface Candidate {
   readonly folded: string;
   readonly row: Listed;
   readonly searched: Searched;
 }
-type Test = (candidate: Candidate) => boolean;
+/** One word of a search. What passes it has `ids` and meets `needs`. */
+interface Word {
+  readonly passes: (candidate: Candidate) => boolean;
+  readonly ids?: Ids;
+  readonly needs?: Condition | undefined;
+}
 
-/** Words such as `status:declined`: the test of a value, or undefined if it is none. */
-const operators: Readonly<Record<string, (value: string) => Test | undefined>> = {
+/** Words such as `status:declined`, by their value; undefined: the value cannot be one. */
+const operators: Readonly<Record<string, (value: string) => Word | undefined>> = {
   status(value) {
     const states = paymentStates.filter((state) => state === value);
     const outcomes = moneyOutcomes.filter((outcome) => outcome === value);
     if (states.length + outcomes.length === 0) return undefined;
-    return ({ row }) => isAmong({ states, outcomes }, row.state, () => row.payment());
+    return {
+      passes: ({ row }) => isAmong({ states, outcomes }, row.state, () => row.payment()),
+      needs: stateCondition(states, outcomes),
+    };
   },
-  amount: amountTest,
-  currency:
-    (value) =>
-    ({ searched }) =>
+  amount: amountWord,
+  currency: (value) => ({
+    passes: ({ searched }) =>
       searched.amounts.some(({ currency }) => currency.toLowerCase() === value),
-  country:
-    (value) =>
-    ({ searched }) =>
-      searched.country === value,
-  brand:
-    (value) =>
-    ({ searched }) =>
-      searched.brand === value,
-  reason:
-    (value) =>
-    ({ row }) =>
+    needs: memberCondition(value.toUpperCase()),
+  }),
+  country: (value) => ({
+    passes: ({ searched }) => searched.country === value,
+    needs: memberCondition(value),
+  }),
+  brand: (value) => ({
+    passes: ({ searched }) => searched.brand === value,
+    needs: memberCondition(value),
+  }),
+  reason: (value) => ({
+    passes: ({ row }) =>
       row.state === "declined" && row.payment().verdict?.reason.includes(value) === true,
-  after: (value) => idTest(value, (id, lowest) => id >= lowest),
-  before: (value) => idTest(value, (id, lowest) => id < lowest),
+    needs: { kind: "reason", text: value },
+  }),
+  after: (value) => idWord(value, (lowest) => ({ ...allIds, from: lowest })),
+  before: (value) => idWord(value, (lowest) => ({ ...allIds, below: lowest })),
 };
 
 /** A time outside of those that ids have is before or after every payment. */
-function idTest(value: string, passes: (id: string, lowest: string) => boolean): Test | undefined {
+function idWord(value: string, idsOf: (lowest: string) => Ids): Word | undefined {
   const at = parseInstant(value.toUpperCase());
   if (at === undefined) return undefined;
-  const lowest = at < 0 ? "" : at < endOfPaymentIds ? lowestPaymentId(at) : aboveAllIds;
-  return ({ row }) => passes(row.id, lowest);
+  const ids = idsOf(at < 0 ? "" : at < endOfPaymentIds ? lowestPaymentId(at) : aboveAllIds);
+  return { passes: ({ row }) => row.id >= ids.from && row.id < ids.below, ids };
 }
 
 /** More decimals than any currency has, so that amounts of several currencies can be compared. */
@@ -200,7 +326,7 @@ const finestScale = 4;
  * `500` or `500,00`; `>500`, `>=500`, `<500`, `<=500`; `100..500`. Three digits after a point or a
  * comma match nothing: in `1.000` it may separate thousands or decimals.
  */
-function amountTest(value: string): Test | undefined {
+function amountWord(value: string): Word | undefined {
   const [, sign = "", low = "", high] =
     /^(>=?|<=?)?(\d{1,15}(?:[.,]\d{1,2})?)(?:\.\.(\d{1,15}(?:[.,]\d{1,2})?))?$/.exec(value) ?? [];
   const [from, to] = [low, high ?? low].map((text) =>
@@ -213,12 +339,14 @@ function amountTest(value: string): Test | undefined {
     if (sign.startsWith("<")) return amount < from || (sign === "<=" && amount === from);
     return amount >= from && amount <= to;
   };
-  return ({ searched }) => {
-    const [requested] = searched.amounts;
-    return (
-      requested !== undefined &&
-      passes(requested.minor * 10n ** BigInt(finestScale - scaleOf(requested.currency)))
-    );
+  return {
+    passes: ({ searched: { amounts } }) => {
+      const [requested] = amounts;
+      return (
+        requested !== undefined &&
+        passes(requested.minor * 10n ** BigInt(finestScale - scaleOf(requested.currency)))
+      );
+    },
   };
 }
 
@@ -228,32 +356,49 @@ function amountTest(value: string): Test | undefined {
  * capitals, a country code and an amount are compared with those of the payment; the name of a
  * state also matches that state; any other word must be part of a text.
  */
-function wordsOf(text: string): readonly Test[] {
-  const words = text.split(/\s+/).filter((word) => word !== "");
-  return words.map((word) => {
-    const [, name = "", value = ""] = /^(\w+):(.+)$/.exec(word.toLowerCase()) ?? [];
-    const operator = ownValue(operators, name);
-    if (operator !== undefined) return operator(value) ?? (() => false);
-    if (/^[A-Z]{3}$/.test(word) && isCurrency(word))
-      return ({ searched }) => searched.amounts.some(({ currency }) => currency === word);
-    const folded = foldedText(word);
-    // `do` is both a country code and a word of Portuguese names.
-    if (countryOf(folded) !== undefined) {
-      const alone = new RegExp(`\\b${folded}\\b`);
-      return (candidate) =>
-        candidate.searched.country === folded || alone.test(foldedText(candidate.searched.name));
-    }
-    if (isState(folded))
-      return (candidate) => candidate.row.state === folded || candidate.folded.includes(folded);
-    const amount = /^\d{1,15}(?:[.,]\d{1,2})?$/.test(word)
-      ? parseAmount(word.replace(",", "."), 2)
-      : undefined;
-    if (amount === undefined) return (candidate) => candidate.folded.includes(folded);
-    const printed = formatAmount(amount, 2);
-    return (candidate) =>
+function wordsOf(text: string): readonly Word[] {
+  return text
+    .split(/\s+/)
+    .filter((word) => word !== "")
+    .map(wordOf);
+}
+
+function wordOf(word: string): Word {
+  const [, name = "", value = ""] = /^(\w+):(.+)$/.exec(word.toLowerCase()) ?? [];
+  const operator = ownValue(operators, name);
+  if (operator !== undefined) return operator(value) ?? { passes: () => false };
+  if (/^[A-Z]{3}$/.test(word) && isCurrency(word))
+    return {
+      passes: ({ searched }) => searched.amounts.some(({ currency }) => currency === word),
+      needs: memberCondition(word),
+    };
+  const folded = foldedText(word);
+  const needs = textCondition(folded);
+  // `do` is both a country code and a word of Portuguese names.
+  if (countryOf(folded) !== undefined) {
+    const alone = new RegExp(`\\b${folded}\\b`);
+    return {
+      passes: ({ searched }) =>
+        searched.country === folded || alone.test(foldedText(searched.name)),
+      needs,
+    };
+  }
+  if (isState(folded))
+    return {
+      passes: (candidate) => candidate.row.state === folded || candidate.folded.includes(folded),
+      needs: textCondition(folded, folded),
+    };
+  const amount = /^\d{1,15}(?:[.,]\d{1,2})?$/.test(word)
+    ? parseAmount(word.replace(",", "."), 2)
+    : undefined;
+  if (amount === undefined)
+    return { passes: (candidate) => candidate.folded.includes(folded), needs };
+  const printed = formatAmount(amount, 2);
+  return {
+    passes: (candidate) =>
       candidate.folded.includes(folded) ||
-      candidate.searched.amounts.some((each) => formatMoney(each) === printed);
-  });
+      candidate.searched.amounts.some((each) => formatMoney(each) === printed),
+  };
 }
 
 const isState = (word: string): boolean => paymentStates.some((state) => state === word);

@@ -412,6 +412,11 @@ const listings: readonly (readonly [PaymentFilter, ListPage])[] = [
   [{}, { limit: 2, maxExamined: 3 }],
   [{ states: ["captured", "authorized"] }, { limit: 2, maxExamined: 3 }],
   [{ text: "CODE 1" }, { limit: 1, maxExamined: 10, before: given.paymentId(3) }],
+  [{ text: "silva code status:captured after:1970-01-01" }, { limit: 1, maxExamined: 3 }],
+  [
+    { states: [], outcomes: ["refunded", "partly_refunded"] },
+    { limit: 2, maxExamined: 2 },
+  ],
 ];
 
 async function everything(store: Store, base: number): Promise<unknown> {

@@ -15,7 +15,7 @@ import type { StoredCard } from "../../vault/stored-card.ts";
 import { assertChangeIsSound } from "../change-rules.ts";
 import type { Change, CommitResult, HistoryRow, KeyGrant, IdempotentRequest } from "../change.ts";
 import { PieceQueue } from "./piece-queue.ts";
-import { aboveAllIds, pageInPieces } from "../payment-list.ts";
+import { aboveAllIds, narrowedBy, pageInPieces } from "../payment-list.ts";
 import { StoreError } from "../store.ts";
 import type {
   AccountByKey,
@@ -57,6 +57,7 @@ import {
 import { laneOf } from "./delivery-writer.ts";
 import { EmbeddedUsers } from "./embedded-users.ts";
 import { InlineWriter } from "./inline-writer.ts";
+import { ListedPayments } from "./listed-payments.ts";
 import { openForReading, type Upgrading } from "./open-database.ts";
 import { orderIndex } from "../order-row.ts";
 import {
@@ -64,7 +65,6 @@ import {
   accountKeyFromRow,
   figureFromRow,
   historyFromRow,
-  listedRow,
   namedRequestFromRow,
   paymentColumns,
   paymentFromRow,
@@ -160,6 +160,7 @@ class SqliteStore implements RunningStore {
   readonly #statements: Record<StatementName, StatementSync>;
   readonly #written = new WrittenPayments();
   readonly #lists = new PieceQueue();
+  readonly #payments: ListedPayments;
   #closed: Promise<void> | undefined;
 
   constructor(reader: DatabaseSync, writer: Writer, afterClose: () => void) {
@@ -167,6 +168,7 @@ class SqliteStore implements RunningStore {
     this.#writer = writer;
     this.#afterClose = afterClose;
     this.#statements = prepareAll(reader);
+    this.#payments = new ListedPayments(reader);
     this.users = new EmbeddedUsers(reader, writer, () => this.#closed !== undefined);
   }
 
@@ -280,11 +282,17 @@ class SqliteStore implements RunningStore {
     filter: PaymentFilter,
     page: ListPage,
   ): Promise<PaymentList> {
-    const read = (before: string, limit: number) =>
-      this.#lists.run(() =>
-        this.#rows<PaymentRow>("paymentsListed", merchantId, before, limit).map(listedRow),
-      );
-    return pageInPieces(read, rowsInPiece, filter, page);
+    const narrowed = narrowedBy(filter);
+    const read = (before: string, left: number) =>
+      this.#lists.run(() => {
+        if (this.#closed !== undefined) throw new StoreError("closed");
+        try {
+          return this.#payments.piece(merchantId, narrowed, before, left);
+        } catch {
+          throw new StoreError("unavailable");
+        }
+      });
+    return pageInPieces(read, filter, page);
   }
 
   async paymentFigures(
@@ -574,8 +582,6 @@ class SqliteStore implements RunningStore {
 }
 
 const beforeAllTime = -1;
-/** Whole payments of a list that are read and searched in one piece: about 0.3 ms. */
-const rowsInPiece = 25;
 
 export const sql = {
   identity: "SELECT keys, epoch, beat, is_copy, server FROM identity",
@@ -601,7 +607,6 @@ export const sql = {
     ORDER BY no LIMIT ?`,
   paymentsInFlight: `SELECT ${paymentColumns} FROM payment
     WHERE no IN (SELECT no FROM payment WHERE due_at IS NOT NULL AND (attempt IS NOT NULL) = 1 LIMIT ?)`,
-  paymentsListed: `SELECT ${paymentColumns} FROM payment WHERE merchant = unhex(?) AND id < unhex(?) ORDER BY payment.id DESC LIMIT ?`,
   paymentFigures: `SELECT lower(hex(id)) AS id, created_at, state, CAST(authorized AS TEXT) AS authorized, CAST(captured AS TEXT) AS captured,
     CAST(refunded AS TEXT) AS refunded, chargeback IS NOT NULL AS disputed, order_json ->> ${orderIndex.currency} AS currency, order_json ->> ${orderIndex.brand} AS brand
     FROM payment WHERE merchant = unhex(?) AND id < unhex(?) ORDER BY payment.id DESC LIMIT ?`,
@@ -684,7 +689,6 @@ function prepareAll(database: DatabaseSync): Record<StatementName, StatementSync
     nextDue: database.prepare(sql.nextDue),
     paymentsDueAt: database.prepare(sql.paymentsDueAt),
     paymentsInFlight: database.prepare(sql.paymentsInFlight),
-    paymentsListed: database.prepare(sql.paymentsListed),
     paymentFigures: database.prepare(sql.paymentFigures),
     cardsListed: database.prepare(sql.cardsListed),
     cardByToken: inArrays(database.prepare(sql.cardByToken)),

@@ -13,7 +13,7 @@ import type { RefundId } from "../../payment/refund.ts";
 import type { StoredCard } from "../../vault/stored-card.ts";
 import { messageOf } from "../change-message.ts";
 import { commitResultOf } from "../commit-result.ts";
-import { aboveAllIds, pageInPieces } from "../payment-list.ts";
+import { aboveAllIds, narrowedBy, pageInPieces, wholePiece } from "../payment-list.ts";
 import {
   type Identity,
   identityFromRow,
@@ -371,11 +371,19 @@ class PostgresStore implements RunningStore {
     filter: PaymentFilter,
     page: ListPage,
   ): Promise<PaymentList> {
-    const read = async (before: string, limit: number) =>
-      (
-        await this.#listed<PaymentRow>("cofre_gateway", merchantId, "paymentsListed", before, limit)
-      ).map(listedRow);
-    return pageInPieces(read, rowsInPiece, filter, page);
+    const { ids } = narrowedBy(filter);
+    const read = async (before: string, left: number) => {
+      const limit = Math.min(left, rowsInPiece);
+      const rows = await this.#listed<PaymentRow>(
+        "cofre_gateway",
+        merchantId,
+        "paymentsListed",
+        before,
+        limit,
+      );
+      return wholePiece(rows.map(listedRow), limit, ids);
+    };
+    return pageInPieces(read, filter, page);
   }
 
   async paymentFigures(
