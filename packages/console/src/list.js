@@ -20,6 +20,7 @@ import { hasDates, plainText, serverSearch, zone } from "./zone.js";
 /** @import { Listed, Page, Subject } from "./api.js" */
 
 const filterNames = new Set(["search", "state", "brand", "period"]);
+/** Payments of the first call, of which few are on the screen. */
 const pageSize = 50;
 /** Most payments of one call. */
 const largestPage = 100;
@@ -159,9 +160,12 @@ const placeOfColumns = "cofre.columns";
  * @property {ReadonlySignal<readonly Listed[]>} payments newest first
  * @property {ReadonlySignal<Phase>} phase
  * @property {ReadonlySignal<boolean>} hasMore
+ * @property {ReadonlySignal<boolean>} isReading older payments are being read
+ * @property {ReadonlySignal<string | null>} readTo the hash from which the list continues
  * @property {ReadonlySignal<string>} trouble
  * @property {Readonly<Record<string, string>>} filter
  * @property {() => void} more
+ * @property {ReadonlySignal<boolean>} isExporting
  * @property {() => Promise<void>} exportAll
  */
 
@@ -174,7 +178,10 @@ export async function listView(main, _words, query, abort) {
   const payments = signal(/** @type {readonly Listed[]} */ ([]));
   const phase = signal(/** @type {Phase} */ ("loading"));
   const hasMore = signal(false);
+  const isReading = signal(false);
+  const readTo = signal(/** @type {string | null} */ (null));
   const trouble = signal("");
+  const isExporting = signal(false);
   // Every page is read from the account for which the list was opened.
   const subject = subjectOfTab();
   const begun = clock.value?.now;
@@ -192,12 +199,13 @@ export async function listView(main, _words, query, abort) {
       isFiltered: Object.keys(filter).length > 0,
       page: async (before) => {
         const { payments: items, next } = await read({
-          limit: pageSize,
+          limit: before === undefined ? pageSize : largestPage,
           ...(before === undefined ? {} : { before }),
         });
         return { items, next };
       },
       keyOf: ({ hash }) => hash,
+      callsAtOnce: 1,
     },
     abort,
     () => {
@@ -206,35 +214,41 @@ export async function listView(main, _words, query, abort) {
       );
       phase.value = "read";
       hasMore.value = data.next() !== null;
+      readTo.value = data.next();
     },
   );
-  let isReading = false;
-  const more = async () => {
-    if (isReading || !hasMore.value) return;
-    isReading = true;
+  // A search of a large account takes many calls: what is found is shown at once.
+  const more = async (until = data.rows.size + pageSize) => {
+    if (isReading.value) return;
+    isReading.value = true;
     try {
-      await data.more();
+      while (hasMore.value && data.rows.size < until && !abort.aborted) await data.more();
       trouble.value = "";
     } catch (error) {
       if (!abort.aborted) trouble.value = problemText(error);
     } finally {
-      isReading = false;
+      isReading.value = false;
     }
   };
   const model = {
     payments,
     phase,
     hasMore,
+    isReading,
+    readTo,
     trouble,
     filter,
     more: () => void more(),
-    exportAll: () => exportAll(read, abort),
+    isExporting,
+    exportAll: async () => {
+      isExporting.value = true;
+      await exportAll(read, abort);
+      isExporting.value = false;
+    },
   };
   const place = h("div");
   main.append(place);
   mount(place, html`<${Payments} model=${model} />`, abort);
-  let turn = 0;
-  const counts = readCounts(subject, abort).catch(() => undefined);
   // The list that the browser's Back returns to is shown at once, and then refreshed.
   const address = addressOf(filter);
   const name = JSON.stringify([subject, address]);
@@ -254,8 +268,12 @@ export async function listView(main, _words, query, abort) {
     }
     return earlier === undefined && data.next() !== null && !abort.aborted;
   });
+  void more(pageSize);
+  // After the rows, which they would delay.
+  const counts = readCounts(subject, abort).catch(() => undefined);
   if (earlier !== undefined) await data.refresh();
   await counts;
+  let turn = 0;
   void keepFresh(abort, async () => {
     await data.refresh();
     turn += 1;
@@ -377,7 +395,12 @@ function Payments({ model }) {
               )}
           </div>
         </details>
-        <button type="button" class="small" onClick=${() => void model.exportAll()}>
+        <button
+          type="button"
+          class="small"
+          disabled=${model.isExporting.value}
+          onClick=${() => void model.exportAll()}
+        >
           ${t("list.export")}
         </button>
       </div>
@@ -492,8 +515,29 @@ function Count({ model }) {
   const phase = model.phase.value;
   if (phase === "loading") return html`<p class="soft looking" role="status">${t("loading")}</p>`;
   const dates = hasDates(model.filter["search"] ?? "") ? ` ${t("list.dates_in", { zone })}` : "";
-  return html`<p class="soft" role="status">${phase === "read" ? `${words}${dates}` : ""}</p>`;
+  return html`
+    <p class="soft counted">
+      <span role="status">${phase === "read" ? `${words}${dates}` : ""}</span>
+      <${Searching} model=${model} />
+    </p>
+  `;
 }
+
+/**
+ * The day at which a running search is.
+ * @param {{ model: Model }} props
+ */
+function Searching({ model }) {
+  const hash = model.readTo.value;
+  if (!model.isReading.value || hash === null || Object.keys(model.filter).length === 0)
+    return null;
+  const at = new Date(Number.parseInt(hash.slice(0, secondsInHash), 16) * 1_000).toISOString();
+  const day = dayText(at, timeOf(clock.value?.now ?? ""));
+  return html`<span class="looking">${t("list.searching", { day })}</span>`;
+}
+
+/** A hash begins with the second of its payment's creation, in hex. */
+const secondsInHash = 8;
 
 /** Rows that are rendered above and below those in the window. */
 const margin = 60;

@@ -2,16 +2,17 @@
 import { gone, newest } from "./newest.js";
 
 /** Calls that one search makes before it asks the user whether to continue. */
-const callsAtOnce = 5;
+const usualCalls = 5;
 const pageSize = 50;
 
 /**
- * `keyOf` grows with each new item.
+ * `keyOf` grows with each new item. `callsAtOnce`: the most calls of one `more`.
  * @template Item
  * @typedef {object} Source
  * @property {boolean} isFiltered
  * @property {(before: string | undefined) => Promise<{ items: Item[], next: string | null }>} page
  * @property {(item: Item) => string} keyOf
+ * @property {number} [callsAtOnce]
  */
 /**
  * What was read; enough to continue the list later.
@@ -37,7 +38,11 @@ const pageSize = 50;
  * @param {() => void} changed called when the rows or `next` have changed
  * @returns {LiveData<Item>}
  */
-export function liveData({ isFiltered, page: pageOf, keyOf }, signal, changed) {
+export function liveData(
+  { isFiltered, page: pageOf, keyOf, callsAtOnce = usualCalls },
+  signal,
+  changed,
+) {
   /** @type {Map<string, Item>} */
   const rows = new Map();
   /** @type {string | null} */
@@ -99,7 +104,7 @@ export function liveData({ isFiltered, page: pageOf, keyOf }, signal, changed) {
         lookedTo ?? "",
       );
       // Without a filter, a gap means more than a page of new items: they are loaded as a new list.
-      const look = await newest(page, known, isFiltered ? callsAtOnce : 1);
+      const look = await newest(page, known, isFiltered ? usualCalls : 1);
       // The result of an overtaken refresh is out of date.
       if (signal.aborted || turn !== turns) return;
       lookedTo = look.first;

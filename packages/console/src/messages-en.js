@@ -155,6 +155,7 @@ export const messages = /** @type {const} */ ({
   "list.period": "Period",
   "list.search_by": "Search by code, hash, customer, card, amount, currency or country",
   "list.search_hint": "Search, or type {example} …",
+  "list.searching": "Searching, now at {day} …",
   "list.states": "States",
   "period.24h": "Last 24 hours",
   "period.7d": "Last 7 days",

@@ -157,6 +157,7 @@ export const messages = {
   "list.period": "Periodo",
   "list.search_by": "Buscar por código, hash, cliente, tarjeta, monto, moneda o país",
   "list.search_hint": "Busca o escribe {example} …",
+  "list.searching": "Buscando, ahora en el {day} …",
   "list.states": "Estados",
   "period.24h": "Últimas 24 horas",
   "period.7d": "Últimos 7 días",

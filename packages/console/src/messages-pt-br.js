@@ -159,6 +159,7 @@ export const messages = {
   "list.period": "Período",
   "list.search_by": "Buscar por código, hash, cliente, cartão, valor, moeda ou país",
   "list.search_hint": "Busque ou digite {example} …",
+  "list.searching": "Pesquisando, agora em {day} …",
   "list.states": "Situações",
   "period.24h": "Últimas 24 horas",
   "period.7d": "Últimos 7 dias",

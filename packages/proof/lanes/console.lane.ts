@@ -12,6 +12,7 @@ import { hostile, poisoned } from "../../server/test/browser/hostile.ts";
 import { type Shop, startShop } from "../../server/test/browser/shop.ts";
 import { violations } from "../../server/test/browser/violations.ts";
 import { inPage } from "../../server/test/browser/window.ts";
+import { listTests } from "./support/console-list.ts";
 import { loginTests } from "./support/console-logins.ts";
 import { look, viewTests } from "./support/console-views.ts";
 import { zoneTests } from "./support/console-zone.ts";
@@ -267,6 +268,7 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
 
   test("a long list renders only the rows near the window, and reads on at its end", async () => {
     const total = 1_000;
+    await made();
     await inConsole("#/try", async (page) => {
       const { body } = await testServer.postJson("/__cofre/payments", {
         integration_key: integrationKey,
@@ -731,7 +733,9 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
     });
   });
 
-  viewTests({ server: () => testServer, receiver: () => receiver, made, inConsole, picture });
+  const given = { server: () => testServer, receiver: () => receiver, made, inConsole, picture };
+  viewTests(given);
+  listTests(given);
   zoneTests({ server: () => testServer, inConsole, inWindow, picture });
 
   test("what merchants and customers write stays text, in every field that is shown", async () => {
