@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { chromiumFile, startChromium } from "../../server/test/browser/chromium.ts";
 import { freePort } from "../../server/test/free-port.ts";
+import { longList } from "./long-list.ts";
 import { ServerProcess } from "./process.ts";
 import { median } from "./statistics.ts";
 
@@ -63,6 +64,7 @@ async function main(): Promise<void> {
   bareServer.close();
   await server.stop();
 
+  await longList(join(scratch, "long-list"), report);
   if (chromiumFile === undefined) return report("first paint: there is no Chromium");
   const console = await startCofreAt(port, "paint");
   const browser = await startChromium();
