@@ -1,5 +1,6 @@
 import manifest from "../package.json" with { type: "json" };
 import { type Cofre, startCofre } from "./app.ts";
+import { ReadyFileError, removeReadyFile, writeReadyFile } from "./start/ready-file.ts";
 import { startTemporary } from "./start/temporary-cofre.ts";
 import { backUp, beginIncarnation, openAudit, openMoveSides, restore } from "./start/commands.ts";
 import { firstStartBanner, invitationLines, laterStartLines, tlsLines } from "./cli/banner.ts";
@@ -8,6 +9,7 @@ import { readCommandLine } from "./cli/command-line.ts";
 import { type CommandName, commands } from "./cli/commands.ts";
 import { commandHelp, helpText } from "./cli/help.ts";
 import {
+  allowsColours,
   configOfThisProcess,
   isNpmScript,
   leaveMemoryOutOfCoreDumps,
@@ -94,6 +96,7 @@ async function runClient(command: ClientCommand, call: CommandCall): Promise<voi
     print: (line) => void process.stdout.write(`${line}\n`),
     say: (line) => void process.stderr.write(`${line}\n`),
     isTerminal: process.stderr.isTTY,
+    hasColours: process.stdout.isTTY && allowsColours(),
     config: (flags = new Map()) => configOfThisProcess(flags),
     openMove: openMoveSides,
     openAudit,
@@ -173,7 +176,14 @@ async function serve({
   if (!leaveMemoryOutOfCoreDumps()) log.write({ event: "core_dumps_unlimited" });
   for (const name of unknown) log.write({ event: "setting_unknown", name });
   for (const name of empty) log.write({ event: "setting_empty", name });
-  const starting = startCofre(config, log).catch((error: unknown) => {
+  const { readyFile } = config;
+  const start = async (): Promise<Cofre> => {
+    if (readyFile !== undefined) removeReadyFile(readyFile);
+    const started = await startCofre(config, log);
+    if (readyFile !== undefined) writeReadyFile(readyFile, started, config);
+    return started;
+  };
+  const starting = start().catch((error: unknown) => {
     log.write({ event: "start_failed", ...errorFacts(error) });
     // No request has been answered yet, so the text cannot quote one.
     process.stderr.write(`Cofre could not start: ${startProblem(error, config)}\n`);
@@ -193,6 +203,7 @@ async function serve({
 
   const signal = await stopRequested;
   log.write({ event: "stopping", signal, graceMs });
+  if (readyFile !== undefined) removeQuietly(readyFile);
   const late = systemScheduler.sleep(graceMs + drainMarginMs).then(() => "cut" as const);
   if ((await Promise.race([app.close(), late])) === "cut") {
     log.write({ event: "shutdown_forced", reason: "grace_over" });
@@ -200,6 +211,15 @@ async function serve({
   }
   log.write({ event: "stopped" });
   end(0);
+}
+
+/** The folder may be gone by now. */
+function removeQuietly(readyFile: string): void {
+  try {
+    removeReadyFile(readyFile);
+  } catch (error) {
+    if (!(error instanceof ReadyFileError)) throw error;
+  }
 }
 
 function openLog(config: Config, destination: ReturnType<typeof standardOutput>): Log {

@@ -274,6 +274,7 @@ const arrows: readonly {
       "app.ts",
       "start/commands.ts",
       "start/temporary-cofre.ts",
+      "start/ready-file.ts",
       "cli/",
       "config/",
       "logging/",
@@ -368,6 +369,7 @@ const ownedModules: Readonly<Record<string, readonly string[]>> = {
     // A Cofre for one command: the files of its clients, and the timelines saved at the end.
     "start/temporary-cofre.ts",
     "cli/saved-run.ts",
+    "start/ready-file.ts",
   ],
   "node:child_process": ["cli/child-process.ts"],
   // The search for card numbers reads files, and the console's endpoint reads its own.

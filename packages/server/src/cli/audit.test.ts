@@ -40,6 +40,7 @@ async function run(
     openMove: () => assert.fail("the audit log moves nothing"),
     openAudit,
     backUp: () => assert.fail("no backup is made"),
+    hasColours: false,
     onStopSignal: () => assert.fail("no signal is awaited"),
     startTemporary: () => assert.fail("no Cofre is started"),
     beginIncarnation: () => assert.fail("no incarnation begins"),

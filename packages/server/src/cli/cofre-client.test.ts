@@ -30,6 +30,7 @@ function saidWith(
     openAudit: unused,
     backUp: unused,
     restore: unused,
+    hasColours: false,
     onStopSignal: unused,
     startTemporary: unused,
     beginIncarnation: unused,

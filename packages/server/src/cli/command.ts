@@ -107,6 +107,8 @@ export interface CommandHost {
   readonly say: (line: string) => void;
   /** Whether those messages go to a terminal. */
   readonly isTerminal: boolean;
+  /** Whether the result goes to a terminal that shows colours. */
+  readonly hasColours: boolean;
   /**
    * The settings of this process's environment, which a Cofre on this machine shares; `flags` take
    * precedence where they are settings.

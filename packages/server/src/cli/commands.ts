@@ -7,6 +7,7 @@ import { doctorCommand } from "./doctor.ts";
 import { envCommand } from "./env.ts";
 import { faultCommand } from "./fault.ts";
 import { listenCommand } from "./listen.ts";
+import { logsCommand } from "./logs.ts";
 import { migrateStoreCommand } from "./migrate-store.ts";
 import { notificationCommand } from "./notification.ts";
 import { paymentCommand } from "./payment.ts";
@@ -21,6 +22,10 @@ const settingOptions = {
   "--data-dir": { form: "D", doc: "directory of all data; :memory: keeps nothing" },
   "--tls": { doc: "also listen with TLS, for clients with fixed host names" },
   "--tls-port": { form: "N", doc: "listen with TLS on this port; 0 chooses a free one" },
+  "--ready-file": {
+    form: "FILE",
+    doc: "write the address as JSON into this file when requests are accepted; it is removed at the stop",
+  },
 } as const;
 
 /** One row per command, in the order of the help. */
@@ -28,7 +33,11 @@ export const commands = {
   start: {
     summary: "serve until SIGTERM or SIGINT (also without a command)",
     options: settingOptions,
-    examples: ["cofre start", "cofre start --port 0 --data-dir :memory:", "cofre start --tls"],
+    examples: [
+      "cofre start",
+      "cofre start --port 0 --data-dir :memory: --ready-file ready.json",
+      "cofre start --tls",
+    ],
   },
   run: runCommand,
   config: {
@@ -46,6 +55,7 @@ export const commands = {
   restore: restoreCommand,
   incarnation: incarnationCommand,
   "migrate-store": migrateStoreCommand,
+  logs: logsCommand,
   listen: listenCommand,
   chaos: chaosCommand,
   proxy: proxyCommand,

@@ -7,7 +7,6 @@ import { type CommandName, commandRows, commands } from "./commands.ts";
 export function helpText(version: string): string {
   const summaries = commandRows.map(([name, row]) => [name, row.summary] as const);
   return `Cofre ${version}: a self-hosted card vault and card payment service.
-
 Usage: cofre [command] [options], cofre --help, cofre --version
 Commands:
 ${columns(summaries)}

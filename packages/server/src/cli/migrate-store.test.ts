@@ -37,6 +37,7 @@ async function run(
       readConfig({ environment, flags, readFile: () => ({ problem: "is not read in tests" }) }),
     openMove: openMoveSides,
     backUp: () => assert.fail("no backup is made"),
+    hasColours: false,
     onStopSignal: () => assert.fail("no signal is awaited"),
     startTemporary: () => assert.fail("no Cofre is started"),
     beginIncarnation: () => assert.fail("no incarnation begins"),

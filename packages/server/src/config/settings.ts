@@ -130,6 +130,14 @@ export const settings = {
     read: wholeNumber(0, 65_535),
     doc: "Port of `cofre proxy` on 127.0.0.1, which `cofre env` prints for clients.",
   },
+  readyFile: {
+    variable: "COFRE_READY_FILE",
+    flag: "--ready-file",
+    form: "file",
+    fallback: undefined,
+    read: readDirectory,
+    doc: "File that exists while the server accepts requests, with its `url`, `host`, `port`, `tls_port`, `authority` and `pid` as JSON, for scripts that start it on a free port.",
+  },
   databaseUrl: {
     variable: "COFRE_DATABASE_URL",
     form: "postgres://USER:PASSWORD@HOST[:PORT]/DATABASE",

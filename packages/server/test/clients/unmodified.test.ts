@@ -444,6 +444,37 @@ describe("cofre env", () => {
     },
   );
 
+  test("prints the variables of all clients together, for the shell that is named", async (context) => {
+    const { environment, proxyPort } = installation;
+    const env = (...args: readonly string[]): Command =>
+      Command.cofre(context, ["env", ...args], { ...environment, COFRE_PROXY_PORT: proxyPort });
+    const lines: Readonly<Record<string, RegExp>> = {
+      posix: /^export HTTPS_PROXY=http:\/\/127\.0\.0\.1:\d+$/m,
+      fish: /^set -gx HTTPS_PROXY 'http:\/\/127\.0\.0\.1:\d+'$/m,
+      powershell: /^\$env:HTTPS_PROXY = 'http:\/\/127\.0\.0\.1:\d+'$/m,
+      dotenv: /^HTTPS_PROXY='http:\/\/127\.0\.0\.1:\d+'$/m,
+    };
+    for (const [shell, line] of Object.entries(lines)) {
+      const printed = env("--shell", shell);
+      assert.equal(await printed.code(), 0, printed.stderr);
+      assert.match(printed.stdout, line);
+      for (const name of ["JAVA_TOOL_OPTIONS", "PHP_INI_SCAN_DIR", "RUBYOPT", "COFRE_URL"])
+        assert.ok(printed.stdout.includes(name), `${shell} ${name}`);
+      assert.ok(printed.stdout.includes(integrationKey));
+    }
+    const plain = env("--no-proxy", "--json");
+    assert.equal(await plain.code(), 0, plain.stderr);
+    assert.deepEqual(Object.keys(JSON.parse(plain.stdout) as object), [
+      "COFRE_URL",
+      "COFRE_INTEGRATION_KEY",
+    ]);
+    for (const wrong of [
+      ["--shell", "tcsh"],
+      ["node", "--no-proxy"],
+    ])
+      assert.equal(await env(...wrong).code(), 2);
+  });
+
   test("says what to do where there is no authority yet", async (context) => {
     const command = Command.cofre(context, ["env", "node"], {
       COFRE_DATA_DIR: join(temporaryFolder(context), "none"),
