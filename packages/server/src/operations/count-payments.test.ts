@@ -1,12 +1,20 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import type { Payment } from "../payment/payment.ts";
 import { lowestPaymentId } from "../payment/payment-id.ts";
 import { day, hour, instant, laterBy } from "../kernel/instant.ts";
 import { openEmbeddedStore } from "../stores/embedded/embedded-store.ts";
 import { createMemoryStore } from "../stores/memory/memory-store.ts";
 import type { Store } from "../stores/store.ts";
+import type { Brand } from "../vault/brand.ts";
 import * as given from "../../test/contract/store-fixtures.ts";
-import { type Counted, type CountInput, countPayments, maxCounted } from "./count-payments.ts";
+import {
+  type Counted,
+  type CountInput,
+  countPayments,
+  type Group,
+  maxCounted,
+} from "./count-payments.ts";
 import type { OperationContext } from "./operation.ts";
 
 const { merchantA, merchantB, start } = given;
@@ -39,10 +47,11 @@ describe("what is counted of an account's payments", () => {
       if (index % 2 === 1) await store.commit(given.paidChange(made));
     }
     await store.commit(given.paymentChange(payment(5, 77, merchantB)));
-    const { periods, brands, examined, complete } = await count(store, {
+    const { periods, groups, examined, complete } = await count(store, {
       per: "hour",
       from: start,
       to: laterBy(start, 3 * hour),
+      only: {},
     });
     assert.deepEqual(
       periods.map(({ from, tally }) => [
@@ -60,13 +69,110 @@ describe("what is counted of an account's payments", () => {
     const paid = given.paidNext(payment(0, 2));
     assert.deepEqual(
       [...(periods[0]?.tally.amounts ?? [])],
-      [["USD", { authorized: paid.authorized, captured: paid.captured }]],
+      [["USD", { authorized: paid.authorized, captured: paid.captured, refunded: 0n }]],
     );
     assert.deepEqual(
-      brands.map(({ brand, tally }) => [brand, tally.payments, tally.approved]),
+      groups.brand.map(({ value, tally }) => [value, tally.payments, tally.approved]),
       [["visa", 4, 2]],
     );
     assert.deepEqual([examined, complete], [4, true]);
+  });
+
+  describe("by brand, country, currency and decline reason", () => {
+    const verdict = { ...given.approval, approved: false, authorizationCode: undefined };
+    const insufficient = { ...verdict, reason: "insufficient_funds" } as const;
+    const expired = { ...verdict, reason: "expired_card" } as const;
+    const refund = given.refundedNext(payment(0, 1), [given.newRefund(1)]);
+    const back = { refunded: refund.refunded, refunds: refund.refunds, chargeback: given.dispute };
+    const rows: readonly (readonly [string, string, Brand, Partial<Payment>])[] = [
+      ["mx", "MXN", "visa", { state: "captured", authorized: 500n, captured: 500n }],
+      ["mx", "USD", "visa", { state: "declined", verdict: insufficient }],
+      ["br", "BRL", "elo", { state: "declined", verdict: expired }],
+      [
+        "br",
+        "USD",
+        "visa",
+        {
+          state: "captured",
+          authorized: 800n,
+          captured: 700n,
+          ...back,
+        },
+      ],
+      ["br", "USD", "elo", { state: "declined", verdict: insufficient }],
+      // A payment that is still open is not declined, whatever its verdict.
+      ["br", "USD", "elo", { state: "reversing", verdict: expired }],
+    ];
+    const counts = async (only: CountInput["only"]) => {
+      const store = createMemoryStore();
+      for (const [index, [country, currency, brand, over]] of rows.entries()) {
+        const made = payment(index, index + 1);
+        const { order } = made;
+        await store.commit(
+          given.paymentChange({
+            ...made,
+            order: {
+              ...order,
+              country,
+              amount: { ...order.amount, currency },
+              card: { ...order.card, brand },
+            },
+            attempt: undefined,
+            ...over,
+          }),
+        );
+      }
+      const { total, periods, groups, reasons } = await count(store, {
+        per: "hour",
+        from: start,
+        to: laterBy(start, hour),
+        only,
+      });
+      assert.deepEqual(periods[0]?.tally, total, "the only period has all of them");
+      const short = (group: Group) => group.map(({ value, tally }) => `${value} ${tally.payments}`);
+      return {
+        total,
+        brand: short(groups.brand),
+        country: short(groups.country),
+        currency: short(groups.currency),
+        reasons: short(reasons),
+      };
+    };
+
+    test("has the totals of each value, and never adds up amounts of two currencies", async () => {
+      const { total, ...groups } = await counts({});
+      assert.deepEqual(groups, {
+        brand: ["elo 3", "visa 3"],
+        country: ["br 4", "mx 2"],
+        currency: ["USD 4", "BRL 1", "MXN 1"],
+        reasons: ["insufficient_funds 2", "expired_card 1"],
+      });
+      assert.deepEqual(
+        [total.payments, total.approved, total.declined, total.disputed],
+        [6, 2, 3, 1],
+      );
+      assert.deepEqual(Object.fromEntries(total.amounts), {
+        MXN: { authorized: 500n, captured: 500n, refunded: 0n },
+        USD: { authorized: 800n, captured: 700n, refunded: 100n },
+        BRL: { authorized: 0n, captured: 0n, refunded: 0n },
+      });
+    });
+
+    test("is limited to one value, and still counts the other values of the same member", async () => {
+      const { total, ...groups } = await counts({ currency: "USD" });
+      assert.deepEqual(groups, {
+        brand: ["elo 2", "visa 2"],
+        country: ["br 3", "mx 1"],
+        currency: ["USD 4", "BRL 1", "MXN 1"],
+        reasons: ["insufficient_funds 2"],
+      });
+      assert.deepEqual([total.payments, [...total.amounts.keys()]], [4, ["USD"]]);
+      const both = await counts({ currency: "USD", country: "br" });
+      assert.deepEqual(both.currency, ["USD 3", "BRL 1"], "of that country");
+      assert.deepEqual(both.country, ["br 3", "mx 1"], "of that currency");
+      assert.deepEqual(both.brand, ["elo 2", "visa 1"]);
+      assert.equal((await counts({ brand: "amex" })).total.payments, 0);
+    });
   });
 
   test(
@@ -82,7 +188,7 @@ describe("what is counted of an account's payments", () => {
         );
       };
       for (let first = 1; first <= maxCounted; first += 500) await make(first, 500);
-      const input = { per: "day", from: start, to: laterBy(start, day) } as const;
+      const input = { per: "day", from: start, to: laterBy(start, day), only: {} } as const;
       const all = await count(store, input);
       assert.deepEqual(
         [all.examined, all.complete, all.periods[0]?.tally.payments],
@@ -105,7 +211,7 @@ describe("what is counted of an account's payments", () => {
         from: instant(start + day),
         to: laterBy(start, 2 * day),
       });
-      assert.deepEqual([later.examined, later.complete, later.brands], [0, true, []]);
+      assert.deepEqual([later.examined, later.complete, later.groups.brand], [0, true, []]);
       await store.close();
     },
   );

@@ -2,7 +2,6 @@ import { lowestPaymentId, type PaymentId } from "../payment/payment-id.ts";
 import { day, hour, type Instant, instant } from "../kernel/instant.ts";
 import type { PaymentState } from "../payment/payment-machine.ts";
 import type { PaymentFigure } from "../stores/store.ts";
-import type { Brand } from "../vault/brand.ts";
 import { read } from "./commit.ts";
 import { defineOperation, type OperationContext } from "./operation.ts";
 
@@ -14,12 +13,25 @@ export const maxCounted = 10_000;
 /** Payments per read: about 3 ms, after which other requests can run. */
 const pieceSize = 1_000;
 
+/** Members by which payments are grouped, and on which a count can be limited to one value. */
+export const groupings = ["brand", "country", "currency"] as const;
+export type Grouping = (typeof groupings)[number];
+
 export interface CountInput {
   readonly per: Period;
   /** Inclusive; the beginning of a period. */
   readonly from: Instant;
   /** Exclusive; the beginning of a period. */
   readonly to: Instant;
+  /** Only payments with these values. */
+  readonly only: Readonly<Partial<Record<Grouping, string>>>;
+}
+
+/** Amounts in minor units. */
+export interface Amounts {
+  readonly authorized: bigint;
+  readonly captured: bigint;
+  readonly refunded: bigint;
 }
 
 /** Totals of a group of payments. */
@@ -27,21 +39,35 @@ export interface Tally {
   readonly payments: number;
   readonly approved: number;
   readonly declined: number;
-  /** Authorized and captured amounts in minor units, by currency. */
-  readonly amounts: ReadonlyMap<string, { readonly authorized: bigint; readonly captured: bigint }>;
+  /** Charged back by the issuer, also if the merchant won since. */
+  readonly disputed: number;
+  /** By currency. */
+  readonly amounts: ReadonlyMap<string, Amounts>;
 }
 
+/** Values with payments and their totals, the most used first. */
+export type Group = readonly { readonly value: string; readonly tally: Tally }[];
+
 export interface Counted {
+  readonly total: Tally;
   /** One per period, including those without payments, oldest first. */
   readonly periods: readonly { readonly from: Instant; readonly tally: Tally }[];
-  /** Brands with payments, the most used first. */
-  readonly brands: readonly { readonly brand: Brand; readonly tally: Tally }[];
+  /**
+   * A group is not limited by the value that the input has for the same member: the other values
+   * keep their counts.
+   */
+  readonly groups: Readonly<Record<Grouping, Group>>;
+  /** Why declined payments were declined. */
+  readonly reasons: Group;
   readonly examined: number;
   /** false: there are more payments than the limit of one call, and the oldest are not counted. */
   readonly complete: boolean;
 }
 
-/** Counts the account's payments by creation time and by brand, newest first, up to 10,000. */
+/**
+ * Counts the account's payments by creation time, brand, country, currency and decline reason,
+ * newest first, up to 10,000.
+ */
 export const countPayments = defineOperation<CountInput, Counted>({
   name: "count_payments",
   errors: ["read_timed_out"],
@@ -103,48 +129,126 @@ export const countStates = defineOperation<
   },
 });
 
+interface SumOfAmounts {
+  authorized: bigint;
+  captured: bigint;
+  refunded: bigint;
+}
+
 interface Sum {
   payments: number;
   approved: number;
   declined: number;
-  readonly amounts: Map<string, { authorized: bigint; captured: bigint }>;
+  disputed: number;
+  readonly amounts: Map<string, SumOfAmounts>;
+}
+
+/** Payments of one brand, country, currency and decline reason: far fewer than payments. */
+interface Cell {
+  readonly like: PaymentFigure;
+  /** Members whose values are not those of the input. */
+  readonly others: readonly Grouping[];
+  readonly sum: Sum;
 }
 
 function counted(
   figures: readonly PaymentFigure[],
-  { per, from, to }: CountInput,
-): Pick<Counted, "periods" | "brands"> {
+  { per, from, to, only }: CountInput,
+): Pick<Counted, "total" | "periods" | "groups" | "reasons"> {
   const length = periods[per];
   const byPeriod = Array.from({ length: Math.ceil((to - from) / length) }, newSum);
-  const byBrand = new Map<Brand, Sum>();
+  const cells = new Map<string, Cell>();
   for (const figure of figures) {
+    const { brand, country, currency, reason } = figure;
+    const key = `${brand} ${country} ${currency} ${reason}`;
+    const cell = cells.get(key) ?? { like: figure, others: othersOf(figure, only), sum: newSum() };
+    if (cell.sum.payments === 0) cells.set(key, cell);
+    add(cell.sum, figure);
     const period = byPeriod[Math.floor((figure.createdAt - from) / length)];
-    if (period !== undefined) add(period, figure);
-    const brand = byBrand.get(figure.brand) ?? newSum();
-    byBrand.set(figure.brand, brand);
-    add(brand, figure);
+    if (period !== undefined && cell.others.length === 0) add(period, figure);
   }
   return {
+    ...grouped(cells.values()),
     periods: byPeriod.map((tally, index) => ({ from: instant(from + index * length), tally })),
-    brands: Array.from(byBrand, ([brand, tally]) => ({ brand, tally }))
-      .toSorted((left, right) => (left.brand < right.brand ? -1 : 1))
-      .toSorted((left, right) => right.tally.payments - left.tally.payments),
+  };
+}
+
+function othersOf(figure: PaymentFigure, only: CountInput["only"]): readonly Grouping[] {
+  return groupings.filter(
+    (member) => only[member] !== undefined && only[member] !== figure[member],
+  );
+}
+
+function grouped(cells: Iterable<Cell>): Pick<Counted, "total" | "groups" | "reasons"> {
+  const total = newSum();
+  const [brand, country, currency, reasons] = [newSums(), newSums(), newSums(), newSums()];
+  const byValue = { brand, country, currency };
+  for (const { like, others, sum } of cells) {
+    for (const member of groupings)
+      if (others.every((other) => other === member))
+        merge(sumOf(byValue[member], like[member]), sum);
+    if (others.length > 0) continue;
+    merge(total, sum);
+    if (like.reason !== undefined) merge(sumOf(reasons, like.reason), sum);
+  }
+  return {
+    total,
+    groups: {
+      brand: mostUsedFirst(brand),
+      country: mostUsedFirst(country),
+      currency: mostUsedFirst(currency),
+    },
+    reasons: mostUsedFirst(reasons),
   };
 }
 
 function newSum(): Sum {
-  return { payments: 0, approved: 0, declined: 0, amounts: new Map() };
+  return { payments: 0, approved: 0, declined: 0, disputed: 0, amounts: new Map() };
 }
 
-function add(sum: Sum, { state, currency, authorized, captured }: PaymentFigure): void {
+function newSums(): Map<string, Sum> {
+  return new Map();
+}
+
+function sumOf(sums: Map<string, Sum>, value: string): Sum {
+  const known = sums.get(value);
+  if (known !== undefined) return known;
+  const sum = newSum();
+  sums.set(value, sum);
+  return sum;
+}
+
+function mostUsedFirst(sums: ReadonlyMap<string, Sum>): Group {
+  return Array.from(sums, ([value, tally]) => ({ value, tally }))
+    .toSorted((left, right) => (left.value < right.value ? -1 : 1))
+    .toSorted((left, right) => right.tally.payments - left.tally.payments);
+}
+
+function add(sum: Sum, figure: PaymentFigure): void {
   sum.payments += 1;
   // A payment that was approved once counts as approved, whatever happened to it later.
-  if (authorized > 0n) sum.approved += 1;
-  else if (state === "declined") sum.declined += 1;
+  if (figure.authorized > 0n) sum.approved += 1;
+  else if (figure.state === "declined") sum.declined += 1;
+  if (figure.disputed) sum.disputed += 1;
+  addAmounts(sum, figure.currency, figure);
+}
+
+/** Adds one sum to another. */
+function merge(sum: Sum, more: Sum): void {
+  sum.payments += more.payments;
+  sum.approved += more.approved;
+  sum.declined += more.declined;
+  sum.disputed += more.disputed;
+  for (const [currency, amounts] of more.amounts) addAmounts(sum, currency, amounts);
+}
+
+function addAmounts(sum: Sum, currency: string, { authorized, captured, refunded }: Amounts): void {
   const amounts = sum.amounts.get(currency);
-  if (amounts === undefined) sum.amounts.set(currency, { authorized, captured });
+  if (amounts === undefined) sum.amounts.set(currency, { authorized, captured, refunded });
   else {
-    amounts.authorized += authorized;
-    amounts.captured += captured;
+    // Most payments have no refund: a sum with zero costs as much as any other.
+    if (authorized > 0n) amounts.authorized += authorized;
+    if (captured > 0n) amounts.captured += captured;
+    if (refunded > 0n) amounts.refunded += refunded;
   }
 }

@@ -240,6 +240,13 @@ export const declineReasons = [
 ] as const;
 export type DeclineReason = (typeof declineReasons)[number];
 
+/** Undefined unless the payment's state is `declined`. */
+export function declineReasonOf({ state, verdict }: Payment): DeclineReason | undefined {
+  return state !== "declined" || verdict === undefined || verdict.reason === "approved"
+    ? undefined
+    : verdict.reason;
+}
+
 /**
  * The payment's connector (undefined: the first of the configuration), and the number of the
  * attempt that is its authorization.

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as given from "../../test/contract/store-fixtures.ts";
+import { declineReasonOf } from "../payment/payment.ts";
 import { listedPayment, pageOf } from "./payment-list.ts";
 
 test("a payment of a list is built once, however many words of a search need it", () => {
@@ -17,4 +18,22 @@ test("a payment of a list is built once, however many words of a search need it"
   const { payments } = pageOf([row], { text }, { limit: 1, maxExamined: 1 });
   assert.deepEqual(payments, [payment]);
   assert.equal(built, 1);
+});
+
+test("a whole decline reason matches no longer reason, and a part of one matches both", () => {
+  const payments = (["invalid_card", "invalid_card_number"] as const).map((reason, index) =>
+    given.newPayment(index + 1, {
+      state: "declined",
+      verdict: { ...given.approval, approved: false, reason },
+    }),
+  );
+  const reasonsOf = (value: string) =>
+    pageOf(
+      payments.map(listedPayment),
+      { text: `reason:${value}` },
+      { limit: 9, maxExamined: 9 },
+    ).payments.map((payment) => declineReasonOf(payment));
+  assert.deepEqual(reasonsOf("invalid_card"), ["invalid_card"]);
+  assert.deepEqual(reasonsOf("invalid_card_number"), ["invalid_card_number"]);
+  assert.deepEqual(reasonsOf("invalid"), ["invalid_card", "invalid_card_number"]);
 });

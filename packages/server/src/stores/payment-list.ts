@@ -6,7 +6,7 @@ import { ownValue } from "../kernel/own.ts";
 import { countryOf } from "../payment/countries.ts";
 import { isAmong, type MoneyOutcome, moneyOutcomes } from "../payment/money-outcome.ts";
 import { paymentStates } from "../payment/payment-machine.ts";
-import type { Payment } from "../payment/payment.ts";
+import { declineReasonOf, declineReasons, type Payment } from "../payment/payment.ts";
 import type { ListPage, PaymentFilter, PaymentList } from "./store.ts";
 
 /** The fields that a search covers. */
@@ -18,7 +18,7 @@ export interface Searched {
   /** ISO 3166-1 alpha-2, lower case. */
   readonly country: string;
   /** The requested and the local amount, with their currencies. */
-  readonly amounts: readonly Money[];
+  readonly amounts: readonly [requested: Money, local: Money];
 }
 
 /** One payment of a list; the whole payment is built only if it matches. */
@@ -193,7 +193,7 @@ export function listedPayment(payment: Payment): Listed {
   const { brand, maskedPan } = order.card;
   const { name, email } = order.customer;
   const { country, amount, pricing } = order;
-  const amounts = [amount, pricing.total];
+  const amounts = [amount, pricing.total] as const;
   return {
     id,
     state,
@@ -290,8 +290,7 @@ const operators: Readonly<Record<string, (value: string) => Word | undefined>> =
   },
   amount: amountWord,
   currency: (value) => ({
-    passes: ({ searched }) =>
-      searched.amounts.some(({ currency }) => currency.toLowerCase() === value),
+    passes: ({ searched }) => searched.amounts[0].currency.toLowerCase() === value,
     needs: memberCondition(value.toUpperCase()),
   }),
   country: (value) => ({
@@ -302,11 +301,19 @@ const operators: Readonly<Record<string, (value: string) => Word | undefined>> =
     passes: ({ searched }) => searched.brand === value,
     needs: memberCondition(value),
   }),
-  reason: (value) => ({
-    passes: ({ row }) =>
-      row.state === "declined" && row.payment().verdict?.reason.includes(value) === true,
-    needs: { kind: "reason", text: value },
-  }),
+  reason(value) {
+    // `invalid_card` is also a part of another reason.
+    const isWhole = declineReasons.some((reason) => reason === value);
+    const isMeant = (reason: string): boolean =>
+      isWhole ? reason === value : reason.includes(value);
+    return {
+      passes({ row }) {
+        const reason = row.state === "declined" ? declineReasonOf(row.payment()) : undefined;
+        return reason !== undefined && isMeant(reason);
+      },
+      needs: { kind: "reason", text: value },
+    };
+  },
   after: (value) => idWord(value, (lowest) => ({ ...allIds, from: lowest })),
   before: (value) => idWord(value, (lowest) => ({ ...allIds, below: lowest })),
 };
@@ -342,17 +349,15 @@ function amountWord(value: string): Word | undefined {
   return {
     passes: ({ searched: { amounts } }) => {
       const [requested] = amounts;
-      return (
-        requested !== undefined &&
-        passes(requested.minor * 10n ** BigInt(finestScale - scaleOf(requested.currency)))
-      );
+      return passes(requested.minor * 10n ** BigInt(finestScale - scaleOf(requested.currency)));
     },
   };
 }
 
 /**
  * Every word of a search must be found. A word with an operator, such as `amount:>500`, is compared
- * with that member of the payment; a value that cannot be one matches nothing. A currency code in
+ * with that member of the payment (amount and currency: those requested); a value that cannot be one
+ * matches nothing. A currency code in
  * capitals, a country code and an amount are compared with those of the payment; the name of a
  * state also matches that state; any other word must be part of a text.
  */

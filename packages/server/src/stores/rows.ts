@@ -90,7 +90,10 @@ export interface FigureRow extends Pick<
   /** 1: it was charged back. */
   readonly disputed: number;
   readonly currency: string;
+  readonly country: string;
   readonly brand: Brand;
+  /** null unless the state is `declined`. */
+  readonly reason: DeclineReason | null;
 }
 
 export function figureFromRow({
@@ -102,14 +105,18 @@ export function figureFromRow({
   refunded,
   disputed,
   currency,
+  country,
   brand,
+  reason,
 }: FigureRow): PaymentFigure {
   return {
     id,
     createdAt,
     state,
     brand,
+    country,
     currency,
+    reason: reason ?? undefined,
     authorized: BigInt(authorized),
     captured: BigInt(captured),
     refunded: BigInt(refunded),

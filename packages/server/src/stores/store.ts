@@ -13,7 +13,7 @@ import type {
 } from "../notification/events.ts";
 import type { MoneyOutcome } from "../payment/money-outcome.ts";
 import type { PaymentState } from "../payment/payment-machine.ts";
-import type { Payment } from "../payment/payment.ts";
+import type { DeclineReason, Payment } from "../payment/payment.ts";
 import type { RefundId } from "../payment/refund.ts";
 import type { UserStore } from "../user/user-store.ts";
 import type { Brand } from "../vault/brand.ts";
@@ -432,8 +432,12 @@ export interface PaymentFigure {
   readonly createdAt: Instant;
   readonly state: PaymentState;
   readonly brand: Brand;
+  /** ISO 3166-1 alpha-2, lower case. */
+  readonly country: string;
   /** Currency of the amounts. */
   readonly currency: string;
+  /** Why it was declined; undefined unless its state is `declined`. */
+  readonly reason: DeclineReason | undefined;
   readonly authorized: bigint;
   readonly captured: bigint;
   readonly refunded: bigint;

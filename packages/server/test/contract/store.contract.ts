@@ -989,36 +989,46 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
         await store.commit(given.paymentChange(given.newPayment(number)));
       await store.commit(given.paymentChange(given.newPayment(6, { merchantId: merchantB })));
       await store.commit(given.paidChange(given.newPayment(2)));
-      const figure = ({
-        id,
-        createdAt,
-        state,
-        order,
-        authorized,
-        captured,
-        refunded,
-        chargeback,
-      }: Payment) => {
-        return {
-          id,
-          createdAt,
-          state,
-          brand: order.card.brand,
-          currency: order.amount.currency,
-          authorized,
-          captured,
-          refunded,
-          disputed: chargeback !== undefined,
-        };
+      const plain = given.newPayment(1);
+      const verdict = {
+        ...given.approval,
+        approved: false,
+        authorizationCode: undefined,
+        responseCode: "54",
+        reason: "expired_card",
+      } as const;
+      const declined: Payment = {
+        ...plain,
+        version: 2,
+        state: "declined",
+        attempt: undefined,
+        verdict,
       };
-      const paid = figure(given.paidNext(given.newPayment(2)));
-      assert.ok(paid.captured > 0n);
+      await store.commit(given.paymentChange(declined));
+      const untouched = {
+        createdAt: start,
+        state: "authorizing",
+        brand: "visa",
+        country: "br",
+        currency: "USD",
+        reason: undefined,
+        authorized: 0n,
+        captured: 0n,
+        refunded: 0n,
+        disputed: false,
+      };
       assert.deepEqual(await store.paymentFigures(merchantA, undefined, 2), [
-        figure(given.newPayment(3)),
-        paid,
+        { ...untouched, id: given.paymentId(3) },
+        {
+          ...untouched,
+          id: given.paymentId(2),
+          state: "captured",
+          authorized: 10_050n,
+          captured: 10_050n,
+        },
       ]);
       assert.deepEqual(await store.paymentFigures(merchantA, given.paymentId(2), 2), [
-        figure(given.newPayment(1)),
+        { ...untouched, id: given.paymentId(1), state: "declined", reason: "expired_card" },
       ]);
       assert.deepEqual(await store.paymentFigures(merchantA, given.paymentId(1), 2), []);
     });

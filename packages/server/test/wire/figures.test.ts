@@ -36,7 +36,9 @@ describe("/__cofre/figures", () => {
       [nothing["payments_read"], nothing["brands"], (nothing["periods"] as unknown[]).length],
       [0, [], 24],
     );
-    await pay({});
+    const refunded = await pay({});
+    await ask("/ws/refund", { operation: "request", hash: refunded, amount: "40.00" });
+    await ask("/__cofre/payment", { hash: refunded, action: "chargeback" });
     await pay({ amount_total: "23", currency_code: "CLP", country: "cl", document: undefined });
     const held = await pay({ creditcard: { ...testCard, auto_capture: false } });
     await ask("/ws/cancel", { hash: held });
@@ -49,23 +51,31 @@ describe("/__cofre/figures", () => {
       ["hour", "2026-11-24 20:00:00", "2026-11-25 20:00:00"],
     );
     const periods = body["periods"] as readonly Fields[];
-    const usd = { currency: "USD", authorized: "200.00", captured: "100.00" };
+    const usd = {
+      currency: "USD",
+      authorized: "200.00",
+      captured: "100.00",
+      refunded: "40.00",
+    };
     assert.deepEqual(periods.slice(-2), [
       {
         from: "2026-11-25 18:00:00",
         payments: 3,
         approved: 3,
         declined: 0,
-        amounts: [usd, { currency: "CLP", authorized: "23.00", captured: "23.00" }].toSorted(
-          (left, right) => (left.currency < right.currency ? 1 : -1),
-        ),
+        disputed: 1,
+        amounts: [
+          usd,
+          { currency: "CLP", authorized: "23.00", captured: "23.00", refunded: "0.00" },
+        ].toSorted((left, right) => (left.currency < right.currency ? 1 : -1)),
       },
       {
         from: "2026-11-25 19:00:00",
         payments: 2,
         approved: 1,
         declined: 1,
-        amounts: [{ currency: "USD", authorized: "100.00", captured: "100.00" }],
+        disputed: 0,
+        amounts: [{ currency: "USD", authorized: "100.00", captured: "100.00", refunded: "0.00" }],
       },
     ]);
     assert.deepEqual(
@@ -80,7 +90,29 @@ describe("/__cofre/figures", () => {
         ["mastercard", 1, 1, 0],
       ],
     );
+    const short = (group: unknown, name: string) =>
+      (group as readonly Fields[]).map((each) => [each[name], each["payments"]]);
+    assert.deepEqual(short(body["countries"], "country"), [
+      ["br", 4],
+      ["cl", 1],
+    ]);
+    assert.deepEqual(short(body["currencies"], "currency"), [
+      ["USD", 4],
+      ["CLP", 1],
+    ]);
+    assert.deepEqual(short(body["decline_reasons"], "reason"), [["insufficient_funds", 1]]);
     assert.deepEqual([body["payments_read"], body["complete"]], [5, true]);
+    const ofVisa = await ask("/__cofre/figures", { brand: "VISA", country: "BR", currency: "usd" });
+    assert.deepEqual(
+      [(ofVisa["total"] as Fields)["payments"], short(ofVisa["brands"], "brand")],
+      [
+        3,
+        [
+          ["visa", 3],
+          ["mastercard", 1],
+        ],
+      ],
+    );
     const days = await ask("/__cofre/figures", {
       per: "day",
       from: "2026-11-24",
@@ -101,6 +133,7 @@ describe("/__cofre/figures", () => {
     });
     assert.equal(body["status"], "ERROR");
     for (const [fields, code] of [
+      [{ brand: "shop" }, "COFRE-56"],
       [{ per: "month" }, "COFRE-62"],
       [{ from: "yesterday" }, "COFRE-63"],
       [{ to: "2026-13-01" }, "COFRE-63"],

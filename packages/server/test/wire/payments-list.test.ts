@@ -142,6 +142,10 @@ describe("/__cofre/payments", () => {
       ["amount:30.00..20000000.00 words", ["words-2", "words-1"]],
       ["amount:<100", []],
       ["currency:usd brand:visa country:br status:declined", ["words-1"]],
+      ["currency:usd words", ["words-2", "words-1"]],
+      ["BRL words", ["words-2", "words-1"]],
+      // As `amount:`, it is compared with the requested amount, and not with the local one.
+      ["currency:brl", []],
       ["after:2026-11-25T18:13:28.004Z list", ["list-4"]],
       ["before:2026-11-25T18:13:28.002Z", ["list-1", "list-0"]],
     ] as const)

@@ -15,6 +15,7 @@ import {
 import type { WireResponse } from "../../wire/answers/answer.ts";
 import { type CardLikeNames, keptNames } from "../../wire/decode/card-like-names.ts";
 import type { Endpoint } from "../../wire/endpoint.ts";
+import { brands } from "../../vault/brand.ts";
 import { answering, type EndpointDeps } from "../../wire/endpoints/deps.ts";
 import { fieldOf } from "../../wire/requests/fields.ts";
 import { refusalAnswer } from "../../wire/answers/refusal-answer.ts";
@@ -36,8 +37,17 @@ const tally = {
   payments: json.integer,
   approved: { ...json.integer, description: "Approved by the issuer, whatever the later state." },
   declined: json.integer,
+  disputed: {
+    ...json.integer,
+    description: "Charged back by the issuer, also if the merchant won since.",
+  },
   amounts: json.list(
-    json.object({ currency: json.text, authorized: json.amount, captured: json.amount }),
+    json.object({
+      currency: json.text,
+      authorized: json.amount,
+      captured: json.amount,
+      refunded: json.amount,
+    }),
   ),
 };
 
@@ -47,13 +57,27 @@ const answerSchema = new NamedSchema(
     per: json.oneOf(periodNames),
     from: json.time,
     to: json.time,
+    total: json.object(tally),
     periods: {
       ...json.list(json.object({ from: json.time, ...tally })),
       description: "All periods, oldest first.",
     },
     brands: {
       ...json.list(json.object({ brand: json.text, ...tally })),
-      description: "Brands with payments, the most used first.",
+      description:
+        "Brands with payments, the most used first; also those that the parameter `brand` leaves out.",
+    },
+    countries: {
+      ...json.list(json.object({ country: json.text, ...tally })),
+      description: "Countries, in the same way.",
+    },
+    currencies: {
+      ...json.list(json.object({ currency: json.text, ...tally })),
+      description: "Requested currencies, in the same way.",
+    },
+    decline_reasons: {
+      ...json.list(json.object({ reason: json.text, ...tally })),
+      description: "Why payments were declined, the most frequent first.",
     },
     card_like_names: {
       ...json.object({
@@ -76,9 +100,9 @@ const answerSchema = new NamedSchema(
 const doc: EndpointDoc = {
   id: "figures",
   tag: "Sandbox",
-  summary: "Count payments by hour or day, and by brand",
+  summary: "Count payments by hour or day, brand, country, currency and decline reason",
   description:
-    "The number of payments made, approved and declined, and the amounts authorized and captured. At most the 10,000 newest.",
+    "The number of payments made, approved, declined and charged back, and the amounts authorized, captured and refunded. At most the 10,000 newest.",
   fields: [
     secretKey,
     {
@@ -86,6 +110,21 @@ const doc: EndpointDoc = {
       type: "text",
       values: periodNames,
       note: "The period of each count. Default: `hour`. Any other value: COFRE-62.",
+    },
+    {
+      name: "brand",
+      type: "text",
+      note: "Only payments with cards of this brand. Any other value: COFRE-56.",
+    },
+    {
+      name: "country",
+      type: "text",
+      note: "Only payments of this country, such as `mx`.",
+    },
+    {
+      name: "currency",
+      type: "text",
+      note: "Only payments with amounts requested in this currency, such as `MXN`.",
     },
     {
       name: "from",
@@ -101,16 +140,17 @@ const doc: EndpointDoc = {
   answer: answerSchema,
   errors: readErrors,
   runs: [countPayments],
-  codes: ["COFRE-62", "COFRE-63"],
+  codes: ["COFRE-56", "COFRE-62", "COFRE-63"],
   example: { ...exampleKey, per: "day" },
 };
 
 /**
- * `/__cofre/figures`: the number of the account's payments `per` hour or day, how many of them were
- * approved and declined, also per brand, and the amounts authorized and captured. Default: the last
- * 24 hours or 30 days of the account's own time; `from` and `to` select others. Counts at most the
- * newest 10,000 payments: `complete` is true if these are all. `card_like_names` counts since the
- * process started.
+ * `/__cofre/figures`: the number of the account's payments `per` hour or day, by brand, country,
+ * currency and decline reason: how many were approved, declined and charged back, and the amounts
+ * authorized, captured and refunded. Default: the last 24 hours or 30 days of the account's own time;
+ * `from` and `to` select others, `brand`, `country` and `currency` limit what is counted. Counts at
+ * most the newest 10,000 payments: `complete` is true if these are all. `card_like_names` counts
+ * since the process started.
  */
 export function figuresEndpoint({ runner, clockOf, cardLikeNames }: FiguresDeps): Endpoint {
   return {
@@ -136,6 +176,8 @@ function inputOf(params: TreeObject, now: Instant): CountInput | WireResponse {
   const requested = fieldOf(params, "per")?.toLowerCase() ?? "hour";
   const per = periodNames.find((name) => name === requested);
   if (per === undefined) return refusalAnswer("COFRE-62", { list: periodNames.join(", ") });
+  const only = onlyOf(params);
+  if (only === undefined) return refusalAnswer("COFRE-56", { list: brands.join(", ") });
   const length = periods[per];
   const begin = (at: Instant): Instant => instant(Math.floor(at / length) * length);
   const [fromText, toText] = [fieldOf(params, "from"), fieldOf(params, "to")];
@@ -150,8 +192,21 @@ function inputOf(params: TreeObject, now: Instant): CountInput | WireResponse {
       ? instant(Math.max(to - usualPeriods[per] * length, 0))
       : begin(requestedFrom);
   const count = (to - from) / length;
-  if (isRead && from >= 0 && count >= 1 && count <= maxPeriods) return { per, from, to };
+  if (isRead && from >= 0 && count >= 1 && count <= maxPeriods) return { per, from, to, only };
   return refusalAnswer("COFRE-63", { most: maxPeriods });
+}
+
+/** Undefined: there is no such brand. A country or a currency without payments counts nothing. */
+function onlyOf(params: TreeObject): CountInput["only"] | undefined {
+  const brand = fieldOf(params, "brand")?.toLowerCase();
+  const country = fieldOf(params, "country")?.toLowerCase();
+  const currency = fieldOf(params, "currency")?.toUpperCase();
+  if (brand !== undefined && !brands.some((each) => each === brand)) return undefined;
+  return {
+    ...(brand === undefined ? {} : { brand }),
+    ...(country === undefined ? {} : { country }),
+    ...(currency === undefined ? {} : { currency }),
+  };
 }
 
 /** Each stored name, in the wire's lower case. */
@@ -166,18 +221,22 @@ function countsOf(names: CardLikeNames, merchantId: MerchantId): Readonly<Record
 
 function figuresBody(
   { per, from, to }: CountInput,
-  { periods: counted, brands, examined, complete }: Counted,
+  { total, periods: counted, groups, reasons, examined, complete }: Counted,
   cardLikeNames: Readonly<Record<string, number>>,
 ): string {
   return JSON.stringify({
     per,
     from: formatTimestamp(from),
     to: formatTimestamp(to),
+    total: shown(total),
     periods: counted.map(({ from: begin, tally }) => ({
       from: formatTimestamp(begin),
       ...shown(tally),
     })),
-    brands: brands.map(({ brand, tally }) => ({ brand, ...shown(tally) })),
+    brands: groups.brand.map(({ value, tally }) => ({ brand: value, ...shown(tally) })),
+    countries: groups.country.map(({ value, tally }) => ({ country: value, ...shown(tally) })),
+    currencies: groups.currency.map(({ value, tally }) => ({ currency: value, ...shown(tally) })),
+    decline_reasons: reasons.map(({ value, tally }) => ({ reason: value, ...shown(tally) })),
     card_like_names: cardLikeNames,
     payments_read: examined,
     complete,
@@ -185,15 +244,20 @@ function figuresBody(
   });
 }
 
-function shown({ payments, approved, declined, amounts }: Tally): object {
+function shown({ payments, approved, declined, disputed, amounts }: Tally): object {
   return {
     payments,
     approved,
     declined,
-    amounts: Array.from(amounts, ([currency, { authorized, captured }]) => ({
-      currency,
-      authorized: formatAmount(authorized, scaleOf(currency)),
-      captured: formatAmount(captured, scaleOf(currency)),
-    })),
+    disputed,
+    amounts: Array.from(amounts, ([currency, { authorized, captured, refunded }]) => {
+      const text = (minor: bigint): string => formatAmount(minor, scaleOf(currency));
+      return {
+        currency,
+        authorized: text(authorized),
+        captured: text(captured),
+        refunded: text(refunded),
+      };
+    }),
   };
 }

@@ -6,7 +6,7 @@ import { formatAmount, formatMoney } from "../../kernel/money.ts";
 import { countStates } from "../../operations/count-payments.ts";
 import { listPayments, type ListInput } from "../../operations/list-payments.ts";
 import { paymentStates } from "../../payment/payment-machine.ts";
-import type { Payment } from "../../payment/payment.ts";
+import { declineReasonOf, type Payment } from "../../payment/payment.ts";
 import { moneyOutcomes } from "../../payment/money-outcome.ts";
 import { brands } from "../../vault/brand.ts";
 import type { WireResponse } from "../../wire/answers/answer.ts";
@@ -94,7 +94,7 @@ const doc: EndpointDoc = {
       name: "search",
       type: "text",
       longest: { characters: longestSearch },
-      note: "Words to find in the payment's code or hash, the customer's name or email address, the masked card number or its last four digits, the brand, an amount, a currency in capitals, a country or a state. All words must match. A complete hash or code finds only that payment. `status:declined`, `amount:>500`, `amount:100..500`, `currency:MXN`, `country:mx`, `brand:visa`, `reason:expired_card`, `after:2026-01-31` and `before:2026-02-01` compare that member alone; an amount is the requested one, times are UTC.",
+      note: "Words to find in the payment's code or hash, the customer's name or email address, the masked card number or its last four digits, the brand, an amount, a currency in capitals, a country or a state. All words must match. A complete hash or code finds only that payment. `status:declined`, `amount:>500`, `amount:100..500`, `currency:MXN`, `country:mx`, `brand:visa`, `reason:expired_card`, `after:2026-01-31` and `before:2026-02-01` compare that member alone; amount and currency are those requested, times are UTC.",
     },
     {
       name: "state",
@@ -232,20 +232,10 @@ function inOnePiece(search: string): string {
   return /^[\d -]+$/.test(search) ? search.replaceAll(/[ -]/g, "") : search;
 }
 
-function listed({
-  id,
-  state,
-  createdAt,
-  order,
-  authorized,
-  captured,
-  refunded,
-  chargeback,
-  attempt,
-  needsReview,
-  verdict,
-  captureBy,
-}: Payment): unknown {
+function listed(payment: Payment): unknown {
+  const { id, state, createdAt, order, authorized, captured, refunded } = payment;
+  const { chargeback, attempt, needsReview, captureBy } = payment;
+  const reason = declineReasonOf(payment);
   const { code, amount, pricing, card, customer, country, instalments } = order;
   const inCurrency = (minor: bigint): string => formatAmount(minor, scaleOf(amount.currency));
   return {
@@ -271,7 +261,7 @@ function listed({
     disputed: chargeback !== undefined,
     in_flight: attempt !== undefined,
     needs_review: needsReview,
-    ...(state === "declined" && verdict !== undefined ? { decline_reason: verdict.reason } : {}),
+    ...(reason === undefined ? {} : { decline_reason: reason }),
     ...(state === "authorized" && captureBy !== undefined
       ? { capture_by: formatTimestamp(captureBy) }
       : {}),

@@ -608,7 +608,8 @@ export const sql = {
   paymentsInFlight: `SELECT ${paymentColumns} FROM payment
     WHERE no IN (SELECT no FROM payment WHERE due_at IS NOT NULL AND (attempt IS NOT NULL) = 1 LIMIT ?)`,
   paymentFigures: `SELECT lower(hex(id)) AS id, created_at, state, CAST(authorized AS TEXT) AS authorized, CAST(captured AS TEXT) AS captured,
-    CAST(refunded AS TEXT) AS refunded, chargeback IS NOT NULL AS disputed, order_json ->> ${orderIndex.currency} AS currency, order_json ->> ${orderIndex.brand} AS brand
+    CAST(refunded AS TEXT) AS refunded, chargeback IS NOT NULL AS disputed, order_json ->> ${orderIndex.currency} AS currency, order_json ->> ${orderIndex.country} AS country,
+    order_json ->> ${orderIndex.brand} AS brand, CASE state WHEN 'declined' THEN verdict ->> 1 END AS reason
     FROM payment WHERE merchant = unhex(?) AND id < unhex(?) ORDER BY payment.id DESC LIMIT ?`,
   cardsListed: `SELECT no AS position, lower(hex(token_digest)) AS tokenDigest, brand, masked_pan AS maskedPan, created_at AS createdAt,
     last_used_at AS lastUsedAt FROM card WHERE merchant = unhex(?) AND token_digest > unhex(?) ORDER BY token_digest LIMIT ?`,

@@ -14,7 +14,7 @@ import {
   type QueueKey,
 } from "../../notification/events.ts";
 import { dueAt } from "../../payment/due.ts";
-import type { Payment } from "../../payment/payment.ts";
+import { declineReasonOf, type Payment } from "../../payment/payment.ts";
 import type { RefundId } from "../../payment/refund.ts";
 import type { StoredCard } from "../../vault/stored-card.ts";
 import { assertChangeIsSound } from "../change-rules.ts";
@@ -266,22 +266,23 @@ class MemoryStore implements WorldStore {
     limit: number,
   ): Promise<readonly PaymentFigure[]> {
     this.#beforeRead("paymentFigures");
-    return this.#newest(merchantId, before, limit).map(
-      ({ id, createdAt, state, order, authorized, captured, refunded, chargeback }) => {
-        const { card, amount } = order;
-        return {
-          id,
-          createdAt,
-          state,
-          brand: card.brand,
-          currency: amount.currency,
-          authorized,
-          captured,
-          refunded,
-          disputed: chargeback !== undefined,
-        };
-      },
-    );
+    return this.#newest(merchantId, before, limit).map((payment) => {
+      const { id, createdAt, state, order, authorized, captured, refunded, chargeback } = payment;
+      const { card, amount, country } = order;
+      return {
+        id,
+        createdAt,
+        state,
+        brand: card.brand,
+        country,
+        currency: amount.currency,
+        reason: declineReasonOf(payment),
+        authorized,
+        captured,
+        refunded,
+        disputed: chargeback !== undefined,
+      };
+    });
   }
 
   async cardsListed(
