@@ -118,8 +118,8 @@ const numbers = new Set([
   t("head.amount"),
   t("head.balance"),
   t("view.payments"),
-  t("charts.approved"),
-  t("charts.declined"),
+  t("insights.approved"),
+  t("insights.declined"),
 ]);
 
 /** @param {string | undefined} head */

@@ -15,7 +15,7 @@ import { declineOptions, faultOptions, faultWords, reasonWords } from "./words.j
 const headsOfViewer = [
   t("faults.fault"),
   t("faults.kind"),
-  t("charts.requests"),
+  t("insights.requests"),
   t("faults.limited_to"),
 ];
 const headsOfAdmin = [...headsOfViewer, t("remove")];

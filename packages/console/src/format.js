@@ -99,6 +99,53 @@ export function shareText(share) {
   return shares.format(share);
 }
 
+const changes = new Intl.NumberFormat(locale, {
+  style: "percent",
+  maximumFractionDigits: 1,
+  signDisplay: "exceptZero",
+});
+
+/**
+ * A difference with its sign.
+ * @param {number} share of the earlier value
+ */
+export function changeText(share) {
+  return changes.format(share);
+}
+
+const compact = new Intl.NumberFormat(locale, {
+  notation: "compact",
+  maximumFractionDigits: 2,
+});
+
+/**
+ * The mark of an axis, such as `1.5M`.
+ * @param {string} decimal
+ */
+export function compactText(decimal) {
+  return compact.format(/** @type {Intl.StringNumericLiteral} */ (decimal));
+}
+
+const tenths = new Intl.NumberFormat(locale, {
+  minimumFractionDigits: 1,
+  maximumFractionDigits: 1,
+});
+
+/** @param {number} ms */
+export function durationText(ms) {
+  return `${ms >= 10 ? countText(Math.round(ms)) : tenths.format(ms)} ms`;
+}
+
+const countries = new Intl.DisplayNames(locale, { type: "region" });
+
+/**
+ * The name of a country.
+ * @param {string} code ISO 3166-1 alpha-2, in any case
+ */
+export function countryText(code) {
+  return /^[a-z]{2}$/i.test(code) ? (countries.of(code.toUpperCase()) ?? code) : shown(code);
+}
+
 /** @type {Intl.DateTimeFormatOptions} */
 const dayParts = { day: "numeric", month: "short" };
 const day = new Intl.DateTimeFormat(locale, { ...dayParts, timeZone: zone });
@@ -169,6 +216,27 @@ export function dayText(at, now) {
   const isSameYear =
     !Number.isNaN(now) && plainText(time).slice(0, 4) === plainText(now).slice(0, 4);
   return (isSameYear ? day : dayOfYear).format(time);
+}
+
+const utcDay = new Intl.DateTimeFormat(locale, { ...dayParts, timeZone: "UTC" });
+const utcMinutes = new Intl.DateTimeFormat(locale, { timeStyle: "short", timeZone: "UTC" });
+
+/**
+ * A day of a period that is counted in UTC.
+ * @param {string} at
+ */
+export function utcDayText(at) {
+  const time = timeOf(at);
+  return Number.isNaN(time) ? shown(at) : utcDay.format(time);
+}
+
+/**
+ * The time of such a day.
+ * @param {string} at
+ */
+export function utcHourText(at) {
+  const time = timeOf(at);
+  return Number.isNaN(time) ? shown(at) : utcMinutes.format(time);
 }
 
 /**

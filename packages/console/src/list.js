@@ -333,7 +333,7 @@ async function readCounts(subject, abort) {
  * The account's present time, of which a period is counted back.
  * @param {Subject} subject
  */
-async function accountTime(subject) {
+export async function accountTime(subject) {
   const { clock: read } = /** @type {{ clock: { now: string } }} */ (
     await call("/__cofre/clock", {}, subject)
   );

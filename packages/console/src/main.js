@@ -16,9 +16,9 @@ import {
 } from "./api.js";
 import { auditView } from "./audit.js";
 import { ask, closeDialogs, field, h, problem, say } from "./dom.js";
-import { chartsView } from "./charts.js";
 import { faultsView } from "./faults.js";
 import { html } from "./html.js";
+import { insightsView } from "./insights.js";
 import { showKeys, viewShown, watchKeys } from "./keys.js";
 import { language, t } from "./language.js";
 import { forgetList, listView } from "./list.js";
@@ -62,7 +62,7 @@ const views = {
   payment: { title: t("view.payment"), view: paymentView, of: "payments" },
   notifications: { title: t("view.notifications"), view: notificationsView, key: "g n" },
   tokens: { title: t("view.tokens"), view: tokensView, key: "g t" },
-  charts: { title: t("view.charts"), view: chartsView, key: "g c" },
+  insights: { title: t("view.insights"), view: insightsView, key: "g i" },
   worlds: { title: t("view.worlds"), view: worldsView, group: sandbox, key: "g w" },
   faults: { title: t("view.faults"), view: faultsView, group: sandbox, key: "g f" },
   try: { title: t("view.try"), view: tryView, needs: "operator", group: sandbox, key: "n" },

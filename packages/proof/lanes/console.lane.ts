@@ -14,6 +14,7 @@ import { violations } from "../../server/test/browser/violations.ts";
 import { inPage } from "../../server/test/browser/window.ts";
 import { listTests } from "./support/console-list.ts";
 import { loginTests } from "./support/console-logins.ts";
+import { insightsTests } from "./support/console-insights.ts";
 import { look, viewTests } from "./support/console-views.ts";
 import { zoneTests } from "./support/console-zone.ts";
 import {
@@ -782,7 +783,7 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
         Payment: `#/payment/${hash}`,
         Notifications: "#/notifications",
         Tokens: "#/tokens",
-        Charts: "#/charts",
+        Insights: "#/insights",
         Faults: "#/faults",
         Settings: "#/settings",
         Worlds: "#/worlds",
@@ -906,10 +907,10 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
           await page.goto(`${testServer.url}/#/notifications`);
           await page.getByRole("table", { name: "Notifications, newest first" }).waitFor();
           await looked("notifications");
-          await page.goto(`${testServer.url}/#/charts`);
-          await page.getByRole("heading", { name: "Approval by brand" }).waitFor();
-          for (const summary of await page.locator("summary").all()) await summary.click();
-          await looked("charts");
+          await page.goto(`${testServer.url}/#/insights`);
+          await page.getByRole("heading", { name: "Brands", exact: true }).waitFor();
+          for (const summary of await page.locator("main summary").all()) await summary.click();
+          await looked("insights");
           await page.goto(`${testServer.url}/#/tokens`);
           await page.getByText(/^\d+ stored cards?$/).waitFor();
           await looked("tokens");
@@ -1041,6 +1042,7 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
     });
   });
 
+  describe("Insights", () => insightsTests({ browser: () => browser, picture }));
   describe("where people sign in", () => loginTests({ browser: () => browser, looks, picture }));
 
   test("it is light or dark as the reader's system is", () => {

@@ -319,68 +319,6 @@ export function viewTests({ server, receiver, made, inConsole }: ConsoleGiven): 
     );
   });
 
-  test("charts show volume and approval, the same as tables, and what happens meanwhile", async () => {
-    const amex = { ...testCard, card_number: "378282246310005", card_cvv: "1234" };
-    await made({ creditcard: amex });
-    await made({ creditcard: { ...amex, card_number: "378568775709157" } });
-    await inConsole("#/charts", async (page) => {
-      const line = (brand: string) =>
-        part(page, "Approval by brand").getByRole("listitem").filter({ hasText: brand });
-      await line("amex").getByText("50.0%, 1 of 2").waitFor();
-      const { periods } = (await post("/__cofre/figures", {})) as {
-        readonly periods: readonly { readonly payments: number }[];
-      };
-      const sum = periods.reduce((total, { payments }) => total + payments, 0);
-      const drawing = page.getByRole("img", {
-        name: new RegExp(`^${sum} payments by hour: \\d+ approved, \\d+ declined$`),
-      });
-      await drawing.waitFor();
-      assert.ok((await drawing.locator("rect").count()) >= 2);
-      const summary = page.getByText("Approval by brand, as a table");
-      await summary.click();
-      const row = page
-        .getByRole("table", { name: "Approval by brand" })
-        .getByRole("row")
-        .filter({ hasText: "amex" });
-      assert.deepEqual(await row.getByRole("cell").allInnerTexts(), [
-        "amex",
-        "2",
-        "1",
-        "1",
-        "50.0%",
-      ]);
-      await made({ creditcard: amex });
-      await look(page);
-      await row.filter({ hasText: "66.7%" }).waitFor();
-      assert.equal(
-        await page.evaluate("document.activeElement.textContent"),
-        "Approval by brand, as a table",
-        "it stays open, and who was there stays",
-      );
-      const latency = part(page, "Request latency");
-      await latency
-        .getByRole("listitem")
-        .filter({ hasText: /^\/ws\/direct/ })
-        .getByText(/^median \d[\d.]* ms, p95 \d[\d.]* ms, requests \d+$/)
-        .waitFor();
-      await latency.getByText("Latency by path, as a table").click();
-      await latency.getByRole("row").filter({ hasText: "/ws/direct" }).waitFor();
-      await page.getByLabel("Period (UTC)").selectOption("day");
-      await page.getByRole("img", { name: /payments by day/ }).waitFor();
-      assert.equal(new URL(page.url()).hash, "#/charts?per=day");
-      assert.equal(await page.getByText(/^Only the newest/).count(), 0);
-      await page.route("**/__cofre/figures", async (route) => {
-        const response = await route.fetch();
-        await route.fulfill({
-          response,
-          json: { ...((await response.json()) as object), payments_read: 10_000, complete: false },
-        });
-      });
-      await look(page);
-      await page.getByText("Only the newest 10,000 payments are counted.").waitFor();
-    });
-  });
-
   test("stored cards show by mask, brand and time, are found, and nowhere is a token", async () => {
     const token = `token-of-a-card-in-the-console-${"a".repeat(20)}`;
     const card = { ...testCard, card_number: "6362970000457013" };
@@ -559,8 +497,8 @@ export function viewTests({ server, receiver, made, inConsole }: ConsoleGiven): 
       await page.getByRole("button", { name: "Open the world tried by hand" }).click();
       await heading(page, "Payments").waitFor();
       await page.getByText("0 payments", { exact: true }).waitFor();
-      await page.goto(`${server().url}/#/charts`);
-      await part(page, "Volume").getByText("There are no payments in this period.").waitFor();
+      await page.goto(`${server().url}/#/insights`);
+      await page.getByText("There are no payments in this period.").waitFor();
       await page.goto(`${server().url}/#/payments?state=voided`);
       await page.getByText("No entries match.").waitFor();
       await page.getByRole("link", { name: "Show all" }).click();
@@ -634,8 +572,8 @@ export function viewTests({ server, receiver, made, inConsole }: ConsoleGiven): 
       await page.getByText("This server does not offer fault injection.").waitFor();
       await page.goto(`${server().url}/#/worlds`);
       await page.getByText("This server does not offer worlds.").waitFor();
-      await page.goto(`${server().url}/#/charts`);
-      await part(page, "Approval by brand").waitFor();
+      await page.goto(`${server().url}/#/insights`);
+      await part(page, "Brands").waitFor();
       assert.equal(await page.getByRole("heading", { name: "Request latency" }).count(), 0);
     });
   });

@@ -40,7 +40,6 @@ const namesIn = (text: string): readonly string[] =>
 /** Texts that a language writes as English does: names, terms, and words that are the same. */
 const sameAsEnglish: Readonly<Record<keyof typeof translations, ReadonlySet<string>>> = {
   "pt-BR": new Set([
-    "charts.volume",
     "group.sandbox",
     "head.email",
     "head.hash",

@@ -243,7 +243,7 @@ describe("the console", () => {
       );
     for (const reason of declineReasons)
       assert.ok(words.includes(` ${reason}: t("reason.${reason}")`), reason);
-    for (const per of periodNames) assert.ok(textOf("charts.js").includes(`["${per}", `), per);
+    for (const per of periodNames) assert.ok(textOf("figures.js").includes(`per: "${per}"`), per);
   });
 
   test("tries the published test cards only, and says what they lead to", () => {
