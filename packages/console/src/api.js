@@ -1,7 +1,8 @@
 // Calls to this server. The key is sent in the body, never in a URL; it is stored by this tab only
 // and deleted with it. With sign-in there is no key: the browser sends the session by itself, which
 // no script can read, and the page adds a header.
-import { t } from "./language.js";
+import { language, t } from "./language.js";
+import { refusalText } from "./refusals.js";
 import {
   accountOfTab,
   end,
@@ -179,7 +180,12 @@ export function nameWorld(name) {
  */
 /** @typedef {{ since: string | null, complete: boolean, omitted: number }} Recording */
 /**
- * @typedef {{ entries: Entry[], recording: Recording, price: { of: string, text: string }[],
+ * @typedef {{ part: string, amount: string, currency: string, local: string, local_currency: string,
+ * text: string, rate?: string, gross?: string, tax?: string, captured?: string,
+ * captured_local?: string }} Price
+ */
+/**
+ * @typedef {{ entries: Entry[], recording: Recording, price: Price[],
  * problems: string[], payment: Payment }} Timeline
  */
 /**
@@ -200,15 +206,18 @@ export function nameWorld(name) {
  * Delivery[] }} ListedNotification
  */
 
-/** A refusal by the server, with its message. */
+/** A refusal by the server, with its text in the language of the page, or its English message. */
 export class Refusal extends Error {
   /**
    * @param {string} code
    * @param {string} message
    */
   constructor(code, message) {
-    super(`${message} (${code})`);
+    const known = refusalText(code);
+    super(`${known ?? message} (${code})`);
     this.code = code;
+    /** The language of the text. */
+    this.lang = known === undefined ? "en" : language;
   }
 }
 

@@ -4,7 +4,7 @@ import { foreign, h, problem, say, shown } from "./dom.js";
 import { parts, t } from "./language.js";
 import { liveList } from "./live-list.js";
 import { when } from "./when.js";
-import { shortHash } from "./words.js";
+import { actionWords, shortHash } from "./words.js";
 
 /** @import { Person } from "./session.js" */
 
@@ -125,7 +125,7 @@ function cells(
     String(number),
     when(at),
     type === "user" ? foreign(actor) : actorWords[type],
-    foreign(action.replaceAll("_", " ")),
+    h("span", { title: action }, foreign(actionWords(action))),
     targetOf(target, names),
     h("span", { class: `mark ${colours[result]}` }, resultWords[result] ?? shown(result)),
     foreign(more.join("; ")),

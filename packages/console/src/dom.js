@@ -201,7 +201,8 @@ export function problemText(error) {
  * @param {unknown} error
  */
 export function problem(error) {
-  return h("p", { class: "problem", role: "alert" }, problemText(error));
+  const lang = error instanceof Error && "lang" in error ? String(error.lang) : undefined;
+  return h("p", { class: "problem", role: "alert", lang }, problemText(error));
 }
 
 /**

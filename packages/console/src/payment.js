@@ -12,11 +12,11 @@ import { listAddress, neighboursOf, stateMark } from "./list.js";
 import { moneyBar } from "./money.js";
 import { notifications } from "./notifications.js";
 import { keepFresh } from "./poll.js";
-import { sentenceOf } from "./sentences.js";
+import { priceSentence, sentenceOf } from "./sentences.js";
 import { clock, shell } from "./state.js";
 import { messagesOf, parties, sinceText, stepsOf } from "./story.js";
 import { when } from "./when.js";
-import { kindWords, outcomeWords, refundWords } from "./words.js";
+import { accountWords, entryWords, kindWords, outcomeWords, refundWords } from "./words.js";
 
 /** @import { Entry, Listed, Page, Payment, Timeline, ListedNotification } from "./api.js" */
 /** @import { Message, Step } from "./story.js" */
@@ -477,8 +477,8 @@ function ledgerOf({ entries, price, problems }) {
   const rows = entries.flatMap(({ at, data: { postings = [] } }) =>
     postings.map(({ kind, account, amount, balance, currency }) => [
       when(at),
-      kind,
-      account,
+      entryWords(kind),
+      accountWords(account),
       `${amountText(amount, currency)} ${shown(currency)}`,
       amountText(balance, currency),
     ]),
@@ -486,7 +486,7 @@ function ledgerOf({ entries, price, problems }) {
   return [
     h("h2", {}, t("ledger.title")),
     ...problems.map((text) => h("p", { class: "problem" }, text)),
-    h("ul", {}, ...price.map(({ text }) => h("li", { lang: "en" }, text))),
+    h("ul", {}, ...price.map((part) => h("li", {}, priceSentence(part)))),
     h(
       "details",
       {},

@@ -4,7 +4,7 @@ import { countText, decimalText } from "./format.js";
 import { t } from "./language.js";
 import { outcomeWords, own, reasonWords, resultWords } from "./words.js";
 
-/** @import { Entry, Posting } from "./api.js" */
+/** @import { Entry, Posting, Price } from "./api.js" */
 
 /** @typedef {Readonly<Record<string, unknown>>} Data */
 
@@ -224,6 +224,33 @@ function attemptSentence({ attempt, number, endpoint, outcome, verdict }) {
     : t("attempted.not_answered", values);
   const whole = own(verdicts, word(verdict))?.(sentence);
   return whole === undefined ? undefined : `${whole}.`;
+}
+
+/**
+ * How an amount was converted to the country's currency.
+ * @param {Price} price
+ */
+export function priceSentence(price) {
+  const { amount, currency, local, local_currency: home, rate, gross, tax, text } = price;
+  const inHome = (/** @type {string} */ decimal) => `${decimalText(decimal)} ${home}`;
+  const asked = `${decimalText(amount)} ${currency}`;
+  const { captured, captured_local: capturedLocal } = price;
+  if (captured !== undefined && capturedLocal !== undefined)
+    return t("price.returned", {
+      amount: asked,
+      captured: `${decimalText(captured)} ${currency}`,
+      local: inHome(capturedLocal),
+      back: inHome(local),
+    });
+  if (gross === undefined || tax === undefined) return text;
+  const converted =
+    rate === undefined
+      ? t("price.not_converted", { amount: asked })
+      : t("price.converted", { amount: asked, rate: decimalText(rate), gross: inHome(gross) });
+  if (/^[0.]*$/.test(tax)) return t("price.no_tax", { converted });
+  return local === gross
+    ? t("price.tax_merchant", { converted, tax: inHome(tax) })
+    : t("price.tax_customer", { converted, tax: inHome(tax), total: inHome(local) });
 }
 
 /**

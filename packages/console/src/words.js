@@ -252,3 +252,77 @@ const results = {
 export function resultWords(result) {
   return own(results, result) ?? result;
 }
+
+/** @type {Readonly<Record<string, string>>} */
+const entryKinds = {
+  capture: t("entry.capture"),
+  chargeback: t("entry.chargeback"),
+  chargeback_credit: t("entry.chargeback_credit"),
+  hold: t("entry.hold"),
+  refund: t("entry.refund"),
+  release: t("entry.release"),
+};
+
+/**
+ * The kind of a ledger entry.
+ * @param {string} kind
+ */
+export function entryWords(kind) {
+  return own(entryKinds, kind) ?? kind;
+}
+
+/** @type {Readonly<Record<string, string>>} */
+const ledgerAccounts = {
+  acquirer_receivable: t("account.acquirer_receivable"),
+  authorized_holds: t("account.authorized_holds"),
+  cardholder_commitments: t("account.cardholder_commitments"),
+  merchant_payable: t("account.merchant_payable"),
+  tax_payable: t("account.tax_payable"),
+};
+
+/** @param {string} account */
+export function accountWords(account) {
+  return own(ledgerAccounts, account) ?? account;
+}
+
+/** @type {Readonly<Record<string, string>>} */
+const auditActions = {
+  capture: t("audited.capture"),
+  cancel: t("audited.cancel"),
+  card_stored: t("audited.card_stored"),
+  card_verified: t("audited.card_verified"),
+  change_password: t("audited.change_password"),
+  clock_moved: t("audited.clock_moved"),
+  disable: t("audited.disable"),
+  endpoint_changed: t("audited.endpoint_changed"),
+  enrol: t("audited.enrol"),
+  faults_changed: t("audited.faults_changed"),
+  invite: t("audited.invite"),
+  lock: t("audited.lock"),
+  notification_resent: t("audited.notification_resent"),
+  payment_changed: t("audited.payment_changed"),
+  payment_created: t("audited.payment_created"),
+  refund: t("audited.refund"),
+  refund_or_cancel: t("audited.refund_or_cancel"),
+  reinvite: t("audited.reinvite"),
+  request: t("audited.request"),
+  secrets_shown: t("audited.secrets_shown"),
+  security_code_set: t("audited.security_code_set"),
+  set_role: t("audited.set_role"),
+  settings_changed: t("audited.settings_changed"),
+  sign_in: t("audited.sign_in"),
+  sign_out: t("audited.sign_out"),
+  simulator_instructed: t("audited.simulator_instructed"),
+  unlock: t("audited.unlock"),
+  viewed: t("audited.viewed"),
+  world_changed: t("audited.world_changed"),
+  world_created: t("audited.world_created"),
+};
+
+/**
+ * An action of the audit log.
+ * @param {string} action
+ */
+export function actionWords(action) {
+  return own(auditActions, action) ?? action.replaceAll("_", " ");
+}

@@ -468,7 +468,7 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
       await page.getByText(/postings$/).click();
       await page
         .getByRole("table", { name: "Postings" })
-        .getByText("merchant_payable")
+        .getByText("merchant payable")
         .first()
         .waitFor();
       await picture(page, "payment");

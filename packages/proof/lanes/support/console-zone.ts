@@ -104,6 +104,12 @@ export function zoneTests({ server, inConsole, inWindow, picture }: ZoneGiven): 
       async (page) => {
         await page.goto(server().url);
         await page.getByLabel("Fuso horário").selectOption("Peru");
+        await page.getByLabel("Chave de integração secreta").fill("errada");
+        await page.keyboard.press("Enter");
+        await page
+          .getByRole("alert")
+          .filter({ hasText: "A chave de integração é inválida" })
+          .waitFor();
         await page.getByLabel("Chave de integração secreta").fill(key);
         await page.keyboard.press("Enter");
         await page.getByText("1 de mar. de 2026, 00:30", { exact: true }).waitFor();

@@ -35,6 +35,7 @@ const scripts = [
   "people",
   "poll",
   "receivers",
+  "refusals",
   "sentences",
   "session",
   "settings",

@@ -11,7 +11,7 @@ import { StoreError } from "../stores/store.ts";
 import type { Sealing } from "../vault/sealed-secret.ts";
 import { entryOf } from "../user/audit-chain.ts";
 import { verifyAuditLog } from "../user/audit-log.ts";
-import type { AuditEvent, Actor, AuditEntry } from "../user/audit.ts";
+import type { UserAction, AuditEvent, Actor, AuditEntry } from "../user/audit.ts";
 import { browserOfDeviceCookie, deviceCookieText, userOfDeviceCookie } from "./device-cookie.ts";
 import { type NewSession, type Enrolment, type Users, UserError, type Session } from "./users.ts";
 import {
@@ -114,7 +114,13 @@ class StoredUsers implements Users {
     const checked = await this.#checkPassword(given, await find());
     return this.#decide<NewSession>(async (at) => {
       const user = await find();
-      const attempt = { user, at, origin, action: "sign_in", isKnown: browser !== undefined };
+      const attempt = {
+        user,
+        at,
+        origin,
+        action: "sign_in",
+        isKnown: browser !== undefined,
+      } as const;
       if (user === undefined) return refused(attempt, "unknown_name");
       const verdict = await this.#verify(user, checked, code, at, attempt.isKnown);
       if (typeof verdict === "string") return refused(attempt, verdict);
@@ -644,7 +650,7 @@ class StoredUsers implements Users {
     id: UserId,
     decide: (user: UserRecord) => {
       readonly next: Partial<UserRecord>;
-      readonly action: string;
+      readonly action: UserAction;
       readonly detail?: string;
       readonly endsSessions?: true;
     },
@@ -735,7 +741,7 @@ interface SignInAttempt {
   readonly user: UserRecord | undefined;
   readonly at: Instant;
   readonly origin: string;
-  readonly action: string;
+  readonly action: UserAction;
   /**
    * From a browser with which the user has signed in: failures count for that browser only
    * (sign-in-limits.ts).
@@ -820,7 +826,7 @@ function actorOf({ id, name }: UserRecord): Actor {
 function eventOf(
   actor: Actor,
   origin: string | undefined,
-  action: string,
+  action: UserAction,
   target: string | undefined,
   detail?: string,
   result: AuditEvent["result"] = "done",

@@ -9,6 +9,23 @@ export type Actor =
   | { readonly kind: "server" }
   | { readonly kind: "anonymous" };
 
+/** The recorded actions of users and their sessions. Those of endpoints are in wire/permission.ts. */
+export const userActions = [
+  "sign_in",
+  "sign_out",
+  "enrol",
+  "change_password",
+  "invite",
+  "reinvite",
+  "set_role",
+  "disable",
+  "lock",
+  "unlock",
+  "viewed",
+  "request",
+] as const;
+export type UserAction = (typeof userActions)[number];
+
 /**
  * The recorded data of an event, before it is in the chain. Never contains a card number, a key, a
  * password or a code.
@@ -17,7 +34,7 @@ export interface AuditEvent {
   readonly actor: Actor;
   /** Client address of the request, from the socket; undefined for the server itself. */
   readonly origin: string | undefined;
-  /** A fixed word: "sign_in", "sign_out", "invite", "capture", "refund", "settings_changed", ... */
+  /** A `UserAction` or an action of an endpoint; of an entry, also one of another version. */
   readonly action: string;
   /**
    * The object of the action: a payment's hash, a user's id, a world's id, a path; undefined when

@@ -1,13 +1,36 @@
 import type { Role } from "../user/user.ts";
 import { textOf, type TreeObject } from "./decode/tree.ts";
 
+/** The names of the endpoints' actions in the audit log. */
+export const endpointActions = [
+  "payment_created",
+  "capture",
+  "cancel",
+  "refund",
+  "refund_or_cancel",
+  "payment_changed",
+  "card_stored",
+  "card_verified",
+  "security_code_set",
+  "notification_resent",
+  "endpoint_changed",
+  "secrets_shown",
+  "settings_changed",
+  "simulator_instructed",
+  "faults_changed",
+  "world_created",
+  "world_changed",
+  "clock_moved",
+] as const;
+type EndpointAction = (typeof endpointActions)[number];
+
 /** What a console user needs for a request, and what the audit log records of it. */
 export type Permission =
   | {
       readonly kind: "action";
       readonly role: Role;
       /** The action's name in the audit log. */
-      readonly action: string;
+      readonly action: EndpointAction;
       /** More about the action, in words of the program only: never text of the request. */
       readonly detail?: string | undefined;
     }
@@ -27,7 +50,7 @@ export const reading: PermissionRule = () => ({ kind: "read" });
 
 export function acting(
   role: Role,
-  name: string,
+  name: EndpointAction,
   detail?: (params: TreeObject) => string | undefined,
 ): PermissionRule {
   return ({ params }) => ({ kind: "action", role, action: name, detail: detail?.(params) });

@@ -3,6 +3,10 @@ import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { describe, test } from "node:test";
+import { entryKinds, ledgerAccounts } from "../../src/ledger/journal.ts";
+import { userActions } from "../../src/user/audit.ts";
+import { errorTable, type ErrorRow } from "../../src/wire/errors/error-table.ts";
+import { endpointActions } from "../../src/wire/permission.ts";
 import { findHardCodedTexts } from "../hard-coded-texts.ts";
 import { directBody, integrationKey, startTestServer, testCard } from "../server.ts";
 import "../support/session-storage.ts";
@@ -17,6 +21,10 @@ const textOf = (name: string): string => readFileSync(folder + name, "utf8");
 const scripts = readdirSync(folder).filter(
   (name) => name.endsWith(".js") && !name.startsWith("messages-"),
 );
+
+interface Price {
+  readonly text: string;
+}
 
 type Message = string | { readonly one: string; readonly other: string };
 type Messages = Readonly<Record<string, Message>>;
@@ -40,6 +48,7 @@ const namesIn = (text: string): readonly string[] =>
 /** Texts that a language writes as English does: names, terms, and words that are the same. */
 const sameAsEnglish: Readonly<Record<keyof typeof translations, ReadonlySet<string>>> = {
   "pt-BR": new Set([
+    "entry.chargeback",
     "group.sandbox",
     "head.email",
     "head.hash",
@@ -286,6 +295,75 @@ describe("the languages of the console", () => {
     assert.equal(language, "es");
   });
 
+  test("every audit action, ledger entry and ledger account of the server has its words", () => {
+    const words = textOf("words.js");
+    const auditActions = [...userActions, ...endpointActions];
+    for (const [table, names] of [
+      ["audited", auditActions],
+      ["entry", entryKinds],
+      ["account", ledgerAccounts],
+    ] as const)
+      for (const name of names)
+        assert.ok(words.includes(`\n  ${name}: t("${table}.${name}"),`), `${table}.${name}`);
+    assert.deepEqual(
+      [...words.matchAll(/: t\("(audited|entry|account)\.(\w+)"\)/g)]
+        .filter(([, , name = ""]) =>
+          [...auditActions, ...entryKinds, ...ledgerAccounts].every((each) => each !== name),
+        )
+        .map(([text]) => text),
+      [],
+      "no words for what the server does not have",
+    );
+  });
+
+  describe("a refusal by the server", () => {
+    const rows: Readonly<Record<string, ErrorRow>> = errorTable;
+    const translated = new Map(
+      [...textOf("refusals.js").matchAll(/"([A-Z]+(?:-[A-Z]+)*-\d+)": t\("([\w.]+)"\)/g)].map(
+        ([, code = "", key = ""]) => [code, key] as const,
+      ),
+    );
+
+    test("has the server's own message in English", () => {
+      assert.ok(translated.size > 40);
+      for (const [code, key] of translated) {
+        assert.equal(english[key], rows[code]?.message, code);
+        assert.doesNotMatch(rows[code]?.message ?? "{", /\{/, "its message has no values");
+      }
+    });
+
+    test("of an action on a payment, or of signing in, is translated", () => {
+      /** Requests that the console does not send. */
+      const others = new Set([
+        "BP-CAP-1",
+        "BP-CAN-1",
+        "BP-REF-1",
+        "BP-REF-2",
+        "BP-REF-6",
+        "BP-REF-8",
+      ]);
+      const missing = Object.entries(rows)
+        .filter(([code]) => /^(?:BP-(?:CAP|CAN|REF)|COFRE-11)-?\d+$/.test(code))
+        .filter(([, { message, tested }]) => tested !== "never sent" && !message.includes("{"))
+        .map(([code]) => code)
+        .filter((code) => !translated.has(code) && !others.has(code));
+      assert.deepEqual(missing, []);
+    });
+
+    test("without a translation keeps its English text, and is marked as English", () => {
+      const program = `await (async () => {
+        const { Refusal } = await import(${urlOf("api.js")});
+        return [new Refusal("BP-CAP-2", "Payment not found"), new Refusal("COFRE-31", "a is unknown"),
+          new Refusal("constructor", "odd")].map(({ message, code, lang }) => [message, code, lang]);
+      })()`;
+      assert.deepEqual(inLanguage(["pt-BR"], program), [
+        ["Pagamento não encontrado (BP-CAP-2)", "BP-CAP-2", "pt-BR"],
+        ["a is unknown (COFRE-31)", "COFRE-31", "en"],
+        ["odd (constructor)", "constructor", "en"],
+      ]);
+    });
+  });
+
   describe("a payment's timeline", () => {
     const factsOfServer = new Map(
       [
@@ -354,6 +432,59 @@ describe("the languages of the console", () => {
           assert.doesNotMatch(sentence, /\{|undefined| the | was /);
         });
       }
+    });
+
+    test("explains prices in English as the server writes it, and has no English sentence in other languages", async () => {
+      await using server = await startTestServer();
+      const prices: Price[] = [];
+      for (const [number, [taxPaidBy, changes]] of (
+        [
+          ["customer", {}],
+          ["merchant", {}],
+          ["customer", { currency_code: "BRL" }],
+          ["customer", { country: "mx" }],
+        ] as const
+      ).entries()) {
+        await server.postJson("/__cofre/settings", {
+          integration_key: integrationKey,
+          settings: { taxPaidBy },
+        });
+        const { body } = await server.postJson(
+          "/ws/direct",
+          directBody(`priced-${number}`, changes),
+        );
+        const { hash } = body["payment"] as { readonly hash: string };
+        const about = { integration_key: integrationKey, hash };
+        await server.postJson("/__cofre/payment", { ...about, action: "chargeback" });
+        const answer = await server.postJson("/__cofre/timeline", about);
+        prices.push(...(answer.body["price"] as Price[]));
+      }
+      for (const part of [
+        /rate of .*with a tax/,
+        /bears the tax/,
+        /not converted/,
+        /no tax/,
+        /went back/,
+      ])
+        assert.ok(
+          prices.some(({ text }) => part.test(text)),
+          String(part),
+        );
+      const program = `await (async () => {
+        const { readFileSync } = await import("node:fs");
+        const { priceSentence } = await import(${urlOf("sentences.js")});
+        return JSON.parse(readFileSync(0, "utf8")).map(priceSentence);
+      })()`;
+      const input = JSON.stringify(prices);
+      assert.deepEqual(
+        (inLanguage(["en-US"], program, { input }) as string[]).map(ungrouped),
+        prices.map(({ text }) => text),
+      );
+      for (const language of ["pt-BR", "es"])
+        (inLanguage([language], program, { input }) as string[]).forEach((sentence, place) => {
+          assert.notEqual(sentence, prices[place]?.text);
+          assert.doesNotMatch(sentence, /\{|undefined| the | tax /);
+        });
     });
   });
 });

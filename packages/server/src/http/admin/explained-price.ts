@@ -6,14 +6,38 @@ import { type LocalAmounts, priceOfPart } from "../../payment/pricing.ts";
 import { json } from "../../wire/schema.ts";
 
 export const pricesSchema = json.list(
-  json.object({
-    part: json.oneOf(["payment", "captured", "returned"]),
-    amount: json.amount,
-    currency: json.text,
-    local: json.amount,
-    local_currency: json.text,
-    text: { ...json.text, description: "How the amounts were calculated, as a sentence." },
-  }),
+  json.object(
+    {
+      part: json.oneOf(["payment", "captured", "returned"]),
+      amount: json.amount,
+      currency: json.text,
+      local: json.amount,
+      local_currency: json.text,
+      text: { ...json.text, description: "How the amounts were calculated, as a sentence." },
+    },
+    {
+      rate: {
+        ...json.text,
+        description: "Of `payment` and `captured`, where the currency was converted.",
+      },
+      gross: {
+        ...json.amount,
+        description: "Of `payment` and `captured`: the converted amount before tax.",
+      },
+      tax: {
+        ...json.amount,
+        description: "Of `payment` and `captured`, in the local currency.",
+      },
+      captured: {
+        ...json.amount,
+        description: "Of `returned`: the captured amount of which it is a share.",
+      },
+      captured_local: {
+        ...json.amount,
+        description: "Of `returned`: the captured amount in the local currency.",
+      },
+    },
+  ),
 );
 
 /** How an amount of a payment was converted to the country's currency. Amounts are decimal text. */
@@ -25,6 +49,12 @@ export interface ExplainedPrice {
   readonly local_currency: string;
   /** The calculation, as a sentence. */
   readonly text: string;
+  /** The data of the sentence. `gross` and `tax` are in the local currency. */
+  readonly rate?: string;
+  readonly gross?: string;
+  readonly tax?: string;
+  readonly captured?: string;
+  readonly captured_local?: string;
 }
 
 /**
@@ -42,18 +72,25 @@ export function explainedPrices(
     minor: bigint,
     local: Money,
     words: string,
+    data: Pick<ExplainedPrice, "rate" | "gross" | "tax" | "captured" | "captured_local">,
   ): ExplainedPrice => ({
     part,
     ...textOf(money(minor)),
     local: textOf(local).amount,
     local_currency: local.currency,
     text: words,
+    ...data,
   });
   const priced = (
     part: ExplainedPrice["part"],
     minor: bigint,
     parts: LocalAmounts,
-  ): ExplainedPrice => row(part, minor, parts.total, sumText(money(minor), pricing.rate, parts));
+  ): ExplainedPrice =>
+    row(part, minor, parts.total, sumText(money(minor), pricing.rate, parts), {
+      ...(amount.currency === parts.gross.currency ? {} : { rate: pricing.rate }),
+      gross: textOf(parts.gross).amount,
+      tax: textOf(parts.tax).amount,
+    });
   const rows = [priced("payment", amount.minor, pricing)];
   if (captured === 0n) return rows;
   const price = priceOfPart(pricing, amount, captured);
@@ -64,7 +101,12 @@ export function explainedPrices(
   if (requested !== undefined && local !== undefined && requested > 0n) {
     const back = { minor: local, currency: pricing.total.currency };
     const words = `${inWords(money(requested))} of the captured ${inWords(money(captured))} went back: the same share of ${inWords(price.total)}, ${inWords(back)}.`;
-    rows.push(row("returned", requested, back, words));
+    rows.push(
+      row("returned", requested, back, words, {
+        captured: textOf(money(captured)).amount,
+        captured_local: textOf(price.total).amount,
+      }),
+    );
   }
   return rows;
 }

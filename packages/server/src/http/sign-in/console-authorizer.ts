@@ -6,7 +6,7 @@ import { ServiceError } from "../../payment/service-error.ts";
 import { errorFacts } from "../../logging/error-facts.ts";
 import type { Log } from "../../logging/log-event.ts";
 import type { Account } from "../../merchant/account.ts";
-import type { AuditEvent, Actor } from "../../user/audit.ts";
+import type { UserAction, AuditEvent, Actor } from "../../user/audit.ts";
 import type { Users, Session } from "../../sign-in/users.ts";
 import { mayDo, type UserView } from "../../user/user.ts";
 import { paymentIn } from "../recording/answer-view.ts";
@@ -193,7 +193,7 @@ export class ConsoleAuthorizer {
     if (!mayDo(user.role, "admin")) {
       await this.#recordOnce(signedIn, "refused request", {
         ...by,
-        action: "request",
+        action: "request" satisfies UserAction,
         result: "refused",
         detail: `role ${user.role}`,
       });
@@ -202,7 +202,7 @@ export class ConsoleAuthorizer {
     if (isView)
       await this.#recordOnce(signedIn, "viewed", {
         ...by,
-        action: "viewed",
+        action: "viewed" satisfies UserAction,
         result: "done",
         detail: undefined,
       });
@@ -229,7 +229,7 @@ export class ConsoleAuthorizer {
     if (needed.kind === "view") {
       await this.#recordOnce(signedIn, account.id, {
         ...by,
-        action: "viewed",
+        action: "viewed" satisfies UserAction,
         result: "done",
         detail: detailOf(account.id),
       });

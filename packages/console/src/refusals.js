@@ -1,0 +1,71 @@
+// Refusals that a user of the console meets, in the page's language. Those that explain a request to
+// a developer, with the names of its fields, stay in English, as in the documentation.
+import { t } from "./language.js";
+import { own } from "./words.js";
+
+/** @type {Readonly<Record<string, string>>} */
+const refusals = {
+  "BP-SA-2": t("refused.key"),
+  "DA-1": t("refused.key"),
+  "BP-QRY-2": t("refused.payment_not_found"),
+  "BP-CAP-2": t("refused.payment_not_found"),
+  "BP-CAN-2": t("refused.payment_not_found"),
+  "BP-CAP-3": t("refused.capture_over"),
+  "BP-CAP-4": t("refused.captured_before"),
+  "BP-CAP-5": t("refused.capture_open"),
+  "BP-CAP-6": t("refused.amount_invalid"),
+  "BP-REF-4": t("refused.amount_invalid"),
+  "BP-CAP-7": t("refused.capture_declined"),
+  "BP-CAP-11": t("refused.partial_capture"),
+  "BP-CAN-3": t("refused.void_not_open"),
+  "BP-CAN-4": t("refused.void_declined"),
+  "BP-REF-3": t("refused.amount_missing"),
+  "BP-REF-5": t("refused.amount_above"),
+  "BP-REF-7": t("refused.refund_not_confirmed"),
+  "BP-REF-9": t("refused.refund_not_found"),
+  "BP-REF-10": t("refused.refund_not_cancelled"),
+  "BP-REF-11": t("refused.refund_exists"),
+  "BP-REF-12": t("refused.refunded_before"),
+  "COFRE-2": t("refused.too_large"),
+  "COFRE-12": t("refused.busy"),
+  "COFRE-165": t("refused.account_busy"),
+  "COFRE-166": t("refused.wrong_clock"),
+  "COFRE-13": t("refused.stopping"),
+  "COFRE-14": t("refused.internal"),
+  "COFRE-20": t("refused.in_flight"),
+  "COFRE-21": t("refused.not_recorded"),
+  "COFRE-22": t("refused.unanswered"),
+  "COFRE-24": t("refused.refund_late"),
+  "COFRE-25": t("refused.charged_back"),
+  "COFRE-29": t("refused.no_notification"),
+  "COFRE-37": t("refused.not_in_review"),
+  "COFRE-38": t("refused.no_dispute"),
+  "COFRE-43": t("refused.most_refunds"),
+  "COFRE-44": t("refused.key_reused"),
+  "COFRE-45": t("refused.key_in_progress"),
+  "COFRE-72": t("refused.most_worlds"),
+  "COFRE-162": t("refused.world_moved"),
+  "COFRE-74": t("refused.not_a_world"),
+  "COFRE-76": t("refused.most_snapshots"),
+  "COFRE-77": t("refused.no_snapshot"),
+  "COFRE-100": t("refused.no_faults"),
+  "COFRE-110": t("refused.not_signed_in"),
+  "COFRE-111": t("refused.sign_in"),
+  "COFRE-112": t("refused.other_page"),
+  "COFRE-113": t("refused.role"),
+  "COFRE-114": t("refused.invitation"),
+  "COFRE-115": t("refused.password"),
+  "COFRE-116": t("refused.code"),
+  "COFRE-117": t("refused.name"),
+  "COFRE-118": t("refused.last_admin"),
+  "COFRE-123": t("refused.too_many_attempts"),
+  "COFRE-168": t("refused.slow_query"),
+};
+
+/**
+ * The text of a refusal by its code; undefined: only the server's English message exists.
+ * @param {string} code
+ */
+export function refusalText(code) {
+  return own(refusals, code);
+}
