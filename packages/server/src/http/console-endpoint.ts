@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import type { WireResponse } from "../wire/answers/answer.ts";
 import type { OpenEndpoint } from "../wire/endpoint.ts";
+import { withoutComments } from "./page-script.ts";
 
 const scripts = [
   "main",
@@ -80,14 +81,23 @@ export const libraries = [
 
 const javascript = "text/javascript; charset=utf-8";
 
+interface Part {
+  readonly path: string;
+  readonly file: () => URL;
+  readonly type: string;
+  /** What is served of the file's text; all of it unless given. */
+  readonly served?: (text: string) => string;
+}
+
 /** The parts of the page: `/` and the files that are listed here. No other file is served. */
-const parts = [
+const parts: readonly Part[] = [
   { path: "/console/icon.svg", file: () => ofPage("icon.svg"), type: "image/svg+xml" },
   { path: "/console/style.css", file: () => ofPage("style.css"), type: "text/css; charset=utf-8" },
   ...scripts.map((name) => ({
     path: `/console/${name}.js`,
     file: () => ofPage(`${name}.js`),
     type: javascript,
+    served: withoutComments,
   })),
   ...libraries.map(({ file, path }) => ({
     path,
@@ -124,6 +134,10 @@ const headersWith = (scriptSources: string) =>
     ["Cross-Origin-Resource-Policy", "same-origin"],
   ] as const;
 
+function asItIs(text: string): string {
+  return text;
+}
+
 /** A file of packages/console. */
 function ofPage(name: string): URL {
   return new URL(name, new URL("../../../console/src/", import.meta.url));
@@ -151,16 +165,13 @@ export function consoleEndpoints(
       headers: headersWith(`'self' '${digestOfImportMap(text)}'`),
     };
   };
-  const part = async (file: () => URL, type: string): Promise<WireResponse> => ({
+  const part = async ({ file, type, served = asItIs }: Part): Promise<WireResponse> => ({
     status: 200,
     type,
-    body: await readFile(file(), "utf8"),
+    body: served(await readFile(file(), "utf8")),
     headers: headersWith("'self'"),
   });
-  return [
-    servedOnce("/", page),
-    ...parts.map(({ path, file, type }) => servedOnce(path, () => part(file, type))),
-  ];
+  return [servedOnce("/", page), ...parts.map((each) => servedOnce(each.path, () => part(each)))];
 }
 
 /** Reads on the first call, and again after a failure. */

@@ -12,6 +12,7 @@ import { faultKindNames, faultKinds } from "../../src/http/faults/fault-kinds.ts
 import { declineReasons } from "../../src/payment/payment.ts";
 import { brands } from "../../src/vault/brand.ts";
 import { startTestServer, type TestServer } from "../server.ts";
+import { scan, textsOf } from "../source-scan.ts";
 import "../support/session-storage.ts";
 
 /** What a browser makes of it is in packages/proof/lanes/console.lane.ts. */
@@ -105,6 +106,14 @@ describe("HEAD, as monitors and load balancers ask", () => {
   });
 });
 
+/** What a script does, by line: its code without comments, and the texts of its literals. */
+function codeOf(script: string): readonly string[] {
+  const lines = scan(script)
+    .code.split("\n")
+    .map((line) => line.trimEnd());
+  return [...lines, ...textsOf(script).map(({ line, text }) => `${line}: ${text}`)];
+}
+
 /** Source text without line breaks, so that the formatter's layout makes no difference. */
 function inOneLine(text: string): string {
   return text
@@ -171,9 +180,13 @@ describe("the console", () => {
   });
 
   test("serves each of its parts, those of one language less than 120 kB compressed", async () => {
+    const served = new Map<string, string>();
     for (const name of [...scripts, "style.css"]) {
       const response = await fetch(`${server.url}/console/${name}`);
-      assert.equal(await response.text(), textOf(name), `${name} is served as it is`);
+      const text = await response.text();
+      served.set(name, text);
+      if (name === "style.css") assert.equal(text, textOf(name), `${name} is served as it is`);
+      else assert.deepEqual(codeOf(text), codeOf(textOf(name)), `the code of ${name} is served`);
       assert.equal(
         response.headers.get("content-type"),
         name.endsWith(".js") ? "text/javascript; charset=utf-8" : "text/css; charset=utf-8",
@@ -187,9 +200,10 @@ describe("the console", () => {
     ];
     assert.equal(languages.length, 3);
     const sizeOf = (text: string) => gzipSync(text).length;
-    const bytes = [...others.map(textOf), ...libraries.map(({ name }) => libraryText(name))]
+    const sent = (name: string) => served.get(name) ?? "";
+    const bytes = [...others.map(sent), ...libraries.map(({ name }) => libraryText(name))]
       .map(sizeOf)
-      .concat(Math.max(...languages.map((name) => sizeOf(textOf(name)))))
+      .concat(Math.max(...languages.map((name) => sizeOf(sent(name)))))
       .reduce((sum, size) => sum + size, 0);
     assert.ok(bytes < 120 * 1024, `${bytes} bytes`);
     for (const name of [
