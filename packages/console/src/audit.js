@@ -1,11 +1,14 @@
 // The audit log, newest first, and its verification.
+import { useState } from "preact/hooks";
 import { call } from "./api.js";
-import { foreign, h, problem, say, shown } from "./dom.js";
+import { say, shown } from "./dom.js";
+import { html, mountIn } from "./html.js";
 import { parts, t } from "./language.js";
-import { liveList } from "./live-list.js";
-import { when } from "./when.js";
+import { liveTable } from "./live-table.js";
+import { Foreign, Problem, When } from "./pieces.js";
 import { actionWords, shortHash } from "./words.js";
 
+/** @import { LiveTable } from "./live-table.js" */
 /** @import { Person } from "./session.js" */
 
 /**
@@ -21,6 +24,7 @@ import { actionWords, shortHash } from "./words.js";
  * @property {number | null} completes
  * @property {string | null} detail
  */
+/** @typedef {{ entries: number, first_invalid: number | null, head: string | null }} Verified */
 
 const heads = [
   t("head.number"),
@@ -54,43 +58,13 @@ const actorWords = {
 };
 
 /** @type {import("./main.js").View} */
-export async function auditView(main, _words, _query, signal) {
-  const verdict = h("div");
-  const check = h("button", { type: "button", onclick: () => void verify() }, t("audit.verify"));
-  const verify = async () => {
-    check.disabled = true;
-    try {
-      const { verified } =
-        /** @type {{ verified: { entries: number, first_invalid: number | null, head: string | null } }} */ (
-          await call("/__cofre/audit", { verify: true })
-        );
-      const { entries, first_invalid: bad, head } = verified;
-      if (bad !== null) {
-        verdict.replaceChildren(problem(new Error(t("audit.broken", { entry: String(bad) }))));
-        return;
-      }
-      const words = t("audit.intact", { count: entries });
-      const noted = h(
-        "p",
-        {},
-        ...parts("audit.head", { head: h("code", {}, foreign(head ?? "")) }),
-      );
-      verdict.replaceChildren(h("p", { class: "whole" }, words), noted);
-      say(words);
-    } catch (error) {
-      verdict.replaceChildren(problem(error));
-    } finally {
-      check.disabled = false;
-    }
-  };
-  main.append(h("p", {}, t("audit.explained")), h("p", { class: "actions" }, check), verdict);
-  const { users } = /** @type {{ users: readonly Person[] }} */ (await call("/__cofre/users", {}));
-  const names = new Map(users.map(({ id, name }) => [id, name]));
-  await liveList(main, signal, {
+export async function auditView(main, _words, _query, abort) {
+  /** @type {ReadonlyMap<string, string>} */
+  let names = new Map();
+  const table = liveTable(abort, {
     caption: t("audit.caption"),
     heads,
     counted: (count) => t("audit.count", { count }),
-    isFiltered: false,
     page: async (before) => {
       const asked = before === undefined ? {} : { before: Number(before) };
       const { entries, next } = /** @type {{ entries: AuditEntry[], next: number | null }} */ (
@@ -101,6 +75,57 @@ export async function auditView(main, _words, _query, signal) {
     keyOf: ({ number }) => keyOf(number),
     cells: (entry) => cells(entry, names),
   });
+  mountIn(main, html`<${Audit} table=${table} />`, abort);
+  const { users } = /** @type {{ users: readonly Person[] }} */ (await call("/__cofre/users", {}));
+  names = new Map(users.map(({ id, name }) => [id, name]));
+  await table.load();
+}
+
+/** @param {{ table: LiveTable }} props */
+function Audit({ table }) {
+  const [isBusy, setBusy] = useState(false);
+  const [verified, setVerified] = useState(/** @type {Verified | undefined} */ (undefined));
+  const [error, setError] = useState(/** @type {unknown} */ (undefined));
+  const verify = async () => {
+    setBusy(true);
+    try {
+      const { verified: now } = /** @type {{ verified: Verified }} */ (
+        await call("/__cofre/audit", { verify: true })
+      );
+      const { entries, first_invalid: bad } = now;
+      setVerified(bad === null ? now : undefined);
+      setError(bad === null ? undefined : new Error(t("audit.broken", { entry: String(bad) })));
+      if (bad === null) say(t("audit.intact", { count: entries }));
+    } catch (failure) {
+      setVerified(undefined);
+      setError(failure);
+    } finally {
+      setBusy(false);
+    }
+  };
+  return html`
+    <div>
+      <p>${t("audit.explained")}</p>
+      <p class="actions">
+        <button type="button" class="second" disabled=${isBusy} onClick=${() => void verify()}>
+          ${t("audit.verify")}
+        </button>
+      </p>
+      <${Problem} error=${error} />
+      ${
+        verified !== undefined &&
+        html`
+          <div>
+            <p class="whole">${t("audit.intact", { count: verified.entries })}</p>
+            <p>
+              ${parts("audit.head", { head: html`<code><${Foreign} text=${verified.head ?? ""} /></code>` })}
+            </p>
+          </div>
+        `
+      }
+      <${table.View} />
+    </div>
+  `;
 }
 
 /** @param {number} number */
@@ -120,26 +145,27 @@ function cells(
     detail ?? "",
     completes === null ? "" : t("audit.result_of", { number: String(completes) }),
     origin === null ? "" : t("audit.from", { origin }),
-  ].filter((each) => each !== "");
+  ]
+    .filter((each) => each !== "")
+    .join("; ");
   return [
     String(number),
-    when(at),
-    type === "user" ? foreign(actor) : actorWords[type],
-    h("span", { title: action }, foreign(actionWords(action))),
-    targetOf(target, names),
-    h("span", { class: `mark ${colours[result]}` }, resultWords[result] ?? shown(result)),
-    foreign(more.join("; ")),
+    html`<${When} at=${at} />`,
+    type === "user" ? html`<${Foreign} text=${actor} />` : actorWords[type],
+    html`<span title=${shown(action)}>${shown(actionWords(action))}</span>`,
+    html`<${Target} target=${target} names=${names} />`,
+    html`<span class=${`mark ${colours[result]}`}>${resultWords[result] ?? shown(result)}</span>`,
+    html`<span class="rest"><${Foreign} text=${more} /></span>`,
   ];
 }
 
-/**
- * @param {string | null} target
- * @param {ReadonlyMap<string, string>} names of users, by id
- */
-function targetOf(target, names) {
-  if (target === null) return "";
+/** @param {{ target: string | null, names: ReadonlyMap<string, string> }} props by id of a user */
+function Target({ target, names }) {
+  if (target === null) return null;
   const name = names.get(target);
-  if (name !== undefined) return h("span", { title: target }, foreign(name));
-  if (!/^[0-9a-f]{48}$/.test(target)) return foreign(target);
-  return h("a", { href: `#/payment/${target}`, class: "code", title: target }, shortHash(target));
+  if (name !== undefined) return html`<span title=${target}><${Foreign} text=${name} /></span>`;
+  if (!/^[0-9a-f]{48}$/.test(target)) return html`<${Foreign} text=${target} />`;
+  return html`<a href=${`#/payment/${target}`} class="code" title=${target}
+    >${shortHash(target)}</a
+  >`;
 }

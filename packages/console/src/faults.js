@@ -1,16 +1,22 @@
 // Faults of the account's next requests.
-import { call, offers } from "./api.js";
-import { field, foreign, h, problem, say, select, shown } from "./dom.js";
+import { useState } from "preact/hooks";
+import { call, offers, Refusal } from "./api.js";
+import { problemText, say, shown } from "./dom.js";
 import { countText } from "./format.js";
+import { html, mountIn } from "./html.js";
 import { t } from "./language.js";
-import { liveList } from "./live-list.js";
+import { liveTable } from "./live-table.js";
+import { Choice, Foreign, Problem, TextField, valuesOf } from "./pieces.js";
 import { mayDo } from "./session.js";
-import { declineOptions, faultOptions, faultWords, reasonWords } from "./words.js";
+import { declineOptions, faultOptions, faultWords, own, reasonWords } from "./words.js";
+
+/** @import { LiveTable } from "./live-table.js" */
 
 /**
  * @typedef {{ id: string, kind: string, times: number, injected: number, path?: string,
  * merchant_payment_code?: string, delay_ms?: number, reason?: string }} Fault
  */
+/** @typedef {(fields: Readonly<Record<string, unknown>>, words: string) => Promise<void>} Act */
 
 const headsOfViewer = [
   t("faults.fault"),
@@ -32,72 +38,174 @@ const paths = [
   "/ws/token",
   "/ws/verifycard",
 ];
+/** @type {readonly (readonly [value: string, text: string])[]} */
+const pathOptions = [["", t("any")], ...paths.map((path) => /** @type {const} */ ([path, path]))];
+
+/**
+ * The field that a refusal is about, by its code (docs/wire/errors.md).
+ * @type {Readonly<Record<string, string>>}
+ */
+const fieldsOfCodes = { "COFRE-91": "times", "COFRE-93": "code", "COFRE-94": "delay" };
 
 /** @type {import("./main.js").View} */
-export async function faultsView(main, _words, _query, signal) {
+export async function faultsView(main, _words, _query, abort) {
   if (!(await offers("/__cofre/faults"))) {
-    main.append(h("p", { class: "soft" }, t("faults.not_offered")));
+    mountIn(main, html`<p class="soft">${t("faults.not_offered")}</p>`, abort);
     return;
   }
-  const trouble = h("div");
-  let refresh = async () => {};
-  /**
-   * @param {Readonly<Record<string, unknown>>} fields
-   * @param {string} words
-   */
+  /** @type {Act} */
   const act = async (fields, words) => {
-    try {
-      await call("/__cofre/faults", fields);
-      trouble.replaceChildren();
-      say(words);
-      await refresh();
-    } catch (error) {
-      trouble.replaceChildren(problem(error));
-    }
+    await call("/__cofre/faults", fields);
+    say(words);
+    await table.refresh();
   };
-  main.append(
-    h("p", {}, t("faults.explained")),
-    mayDo("admin") ? form((add) => act({ add }, t("faults.added"))) : "",
-    trouble,
-    h("h2", {}, t("faults.active")),
-    mayDo("admin")
-      ? h(
-          "p",
-          { class: "actions" },
-          h(
-            "button",
-            {
-              type: "button",
-              class: "second",
-              onclick: () => void act({ clear: "all" }, t("faults.all_removed")),
-            },
-            t("faults.remove_all"),
-          ),
-        )
-      : "",
-  );
-  refresh = await liveList(main, signal, {
+  /** @param {string} id */
+  const remove = (id) => act({ clear: id }, t("faults.removed"));
+  const table = liveTable(abort, {
     caption: t("faults.caption"),
     heads: mayDo("admin") ? headsOfAdmin : headsOfViewer,
     counted: (count) => t("faults.count", { count }),
-    isFiltered: false,
     page: async () => {
       const { faults } = /** @type {{ faults: Fault[] }} */ (await call("/__cofre/faults", {}));
       return { items: faults.toReversed(), next: null };
     },
     keyOf: ({ id }) => id.slice(1).padStart(digits, "0"),
-    whenNone: [t("faults.none")],
-    cells: (fault) => cells(fault, () => void act({ clear: fault.id }, t("faults.removed"))),
+    whenNone: mayDo("admin") ? t("faults.none_add") : t("faults.none"),
+    cells: (fault) => cells(fault, remove),
   });
+  mountIn(main, html`<${Faults} table=${table} act=${act} />`, abort);
+  await table.load();
+}
+
+/** @param {{ table: LiveTable, act: Act }} props */
+function Faults({ table, act }) {
+  const [error, setError] = useState(/** @type {unknown} */ (undefined));
+  /** @type {Act} */
+  const attempt = async (fields, words) => {
+    try {
+      await act(fields, words);
+      setError(undefined);
+    } catch (failure) {
+      setError(failure);
+    }
+  };
+  const place = error instanceof Refusal ? own(fieldsOfCodes, error.code) : undefined;
+  return html`
+    <div>
+      <p>${t("faults.explained")}</p>
+      ${
+        mayDo("admin") &&
+        html`<${NewFault}
+          add=${(/** @type {object} */ fault) => attempt({ add: fault }, t("faults.added"))}
+          error=${error}
+          place=${place}
+        />`
+      }
+      ${place === undefined && html`<${Problem} error=${error} />`}
+      <div class="above">
+        <h2>${t("faults.active")}</h2>
+        ${
+          mayDo("admin") &&
+          html`<button
+            type="button"
+            class="small"
+            onClick=${() => void attempt({ clear: "all" }, t("faults.all_removed"))}
+          >
+            ${t("faults.remove_all")}
+          </button>`
+        }
+      </div>
+      <${table.View} />
+    </div>
+  `;
+}
+
+/**
+ * @param {{ add: (fault: Readonly<Record<string, string>>) => Promise<void>, error: unknown, place:
+ * string | undefined }} props `place`: the field that the error is about
+ */
+function NewFault({ add, error, place }) {
+  const [kind, setKind] = useState(faultOptions[0]?.[0] ?? "");
+  const { does, waits } = faultWords(kind);
+  const isDecline = kind === "decline";
+  /** @param {SubmitEvent} event */
+  const send = (event) => {
+    event.preventDefault();
+    const { times = "", path = "", code = "", delay = "", reason = "" } = valuesOf(event.target);
+    const limits = {
+      path,
+      merchant_payment_code: code,
+      delay_ms: waits ? delay : "",
+      reason: isDecline ? reason : "",
+    };
+    void add({
+      kind,
+      times,
+      ...Object.fromEntries(Object.entries(limits).filter(([, value]) => value !== "")),
+    });
+  };
+  const errorOf = (/** @type {string} */ name) => (place === name ? error : undefined);
+  return html`
+    <form class="search" onSubmit=${send}>
+      <${Choice}
+        label=${t("faults.kind_of")}
+        name="kind"
+        options=${faultOptions}
+        chosen=${kind}
+        aria-describedby="fault-effect"
+        onChange=${(/** @type {Event} */ { target }) =>
+          target instanceof HTMLSelectElement && setKind(target.value)}
+      />
+      <${TextField}
+        label=${t("faults.times")}
+        name="times"
+        error=${errorOf("times")}
+        inputmode="numeric"
+        maxlength="4"
+        size="5"
+        defaultValue="1"
+        required
+      />
+      <${Choice} label=${t("faults.path")} name="path" options=${pathOptions} />
+      <${TextField}
+        label=${t("faults.code")}
+        name="code"
+        error=${errorOf("code")}
+        maxlength="128"
+        size="16"
+      />
+      <${TextField}
+        label=${t("faults.delay")}
+        name="delay"
+        error=${errorOf("delay")}
+        hidden=${!waits}
+        disabled=${!waits}
+        inputmode="numeric"
+        maxlength="6"
+        size="7"
+        defaultValue="5000"
+        required
+      />
+      <${Choice}
+        label=${t("faults.reason")}
+        name="reason"
+        options=${declineOptions}
+        chosen="insufficient_funds"
+        hidden=${!isDecline}
+      />
+      <button type="submit">${t("add")}</button>
+      <p class="soft" id="fault-effect" aria-live="polite">${does}</p>
+    </form>
+  `;
 }
 
 /**
  * @param {Fault} fault
- * @param {() => void} clear
+ * @param {(id: string) => Promise<void>} remove
  */
 function cells(
   { id, kind, times, injected, path, merchant_payment_code: code, delay_ms: delay, reason },
-  clear,
+  remove,
 ) {
   const what = [
     faultWords(kind).name,
@@ -106,100 +214,27 @@ function cells(
   ].filter((each) => each !== "");
   const only = [path ?? "", code ?? ""].filter((each) => each !== "");
   return [
-    foreign(id),
-    foreign(what.join(", ")),
+    html`<${Foreign} text=${id} />`,
+    html`<${Foreign} text=${what.join(", ")} />`,
     times === 0
       ? t("faults.affected_all", { count: injected })
       : t("faults.affected", { injected, count: times }),
-    only.length === 0 ? t("faults.any_request") : foreign(only.join(", ")),
-    ...(mayDo("admin")
-      ? [
-          h(
-            "button",
-            {
-              type: "button",
-              class: "small",
-              "aria-label": t("faults.remove_one", { id: shown(id) }),
-              onclick: clear,
-            },
-            t("remove"),
-          ),
-        ]
-      : []),
+    only.length === 0 ? t("faults.any_request") : html`<${Foreign} text=${only.join(", ")} />`,
+    ...(mayDo("admin") ? [html`<${Remove} id=${id} remove=${remove} />`] : []),
   ];
 }
 
-/** @param {(add: Readonly<Record<string, string>>) => Promise<void>} send */
-function form(send) {
-  const kind = select("kind", faultOptions);
-  const told = h("p", { class: "soft", id: "fault-effect", "aria-live": "polite" });
-  kind.setAttribute("aria-describedby", told.id);
-  const times = h("input", {
-    name: "times",
-    inputmode: "numeric",
-    autocomplete: "off",
-    maxlength: "4",
-    size: "5",
-    value: "1",
-    required: true,
-  });
-  const path = select("path", [
-    ["", t("any")],
-    ...paths.map((each) => /** @type {const} */ ([each, each])),
-  ]);
-  const code = h("input", { name: "code", autocomplete: "off", maxlength: "128", size: "16" });
-  const delay = h("input", {
-    name: "delay",
-    inputmode: "numeric",
-    autocomplete: "off",
-    maxlength: "6",
-    size: "7",
-    value: "5000",
-    required: true,
-  });
-  const reason = select("reason", declineOptions, "insufficient_funds");
-  const [delayField, reasonField] = [
-    field(t("faults.delay"), delay),
-    field(t("faults.reason"), reason),
-  ];
-  const fit = () => {
-    const { does, waits } = faultWords(kind.value);
-    told.textContent = does;
-    delayField.hidden = !waits;
-    delay.disabled = !waits;
-    reasonField.hidden = kind.value !== "decline";
+/** @param {{ id: string, remove: (id: string) => Promise<void> }} props */
+function Remove({ id, remove }) {
+  const press = () => {
+    remove(id).catch((error) => say(problemText(error)));
   };
-  fit();
-  kind.addEventListener("change", fit);
-  const add = () => {
-    const given = {
-      path: path.value,
-      merchant_payment_code: code.value.trim(),
-      delay_ms: delay.disabled ? "" : delay.value.trim(),
-      reason: kind.value === "decline" ? reason.value : "",
-    };
-    void send({
-      kind: kind.value,
-      times: times.value.trim(),
-      ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== "")),
-    });
-  };
-  return h(
-    "form",
-    {
-      class: "search",
-      onsubmit: (event) => {
-        event.preventDefault();
-        add();
-      },
-    },
-    field(t("faults.kind_of"), kind),
-    field(t("faults.times"), times),
-    field(t("faults.path"), path),
-    field(t("faults.code"), code),
-    delayField,
-    reasonField,
-    h("button", { type: "submit" }, t("add")),
-    told,
-  );
+  return html`<button
+    type="button"
+    class="small"
+    aria-label=${t("faults.remove_one", { id: shown(id) })}
+    onClick=${press}
+  >
+    ${t("remove")}
+  </button>`;
 }

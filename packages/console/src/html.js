@@ -12,6 +12,18 @@ export const html =
   (htm.bind(h));
 
 /**
+ * Adds a part to a view and renders into it until the signal is aborted.
+ * @param {Element} main
+ * @param {VNode} node
+ * @param {AbortSignal} signal
+ */
+export function mountIn(main, node, signal) {
+  const place = document.createElement("div");
+  main.append(place);
+  mount(place, node, signal);
+}
+
+/**
  * Renders into a part of a view until the signal is aborted.
  * @param {Element} place
  * @param {VNode} node

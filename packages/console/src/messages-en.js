@@ -649,6 +649,8 @@ export const messages = /** @type {const} */ ({
   "faults.kind_of": "Kind of fault",
   "faults.limited_to": "Limited to",
   "faults.none": "There are no active faults.",
+  "faults.none_add":
+    "There are no active faults. Add one above: it affects the next matching request.",
   "faults.not_offered": "This server does not offer fault injection.",
   "faults.path": "Only this path",
   "faults.reason": "Decline reason",

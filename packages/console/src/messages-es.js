@@ -664,6 +664,8 @@ export const messages = {
   "faults.kind_of": "Tipo de falla",
   "faults.limited_to": "Limitada a",
   "faults.none": "No hay fallas activas.",
+  "faults.none_add":
+    "No hay fallas simuladas activas. Agrega una arriba: afecta la siguiente solicitud que coincida.",
   "faults.not_offered": "Este servidor no ofrece inyección de fallas.",
   "faults.path": "Solo esta ruta",
   "faults.reason": "Motivo del rechazo",

@@ -664,6 +664,8 @@ export const messages = {
   "faults.kind_of": "Tipo de falha",
   "faults.limited_to": "Limitada a",
   "faults.none": "Não há falhas ativas.",
+  "faults.none_add":
+    "Não há falhas simuladas ativas. Adicione uma acima: ela afeta a próxima requisição correspondente.",
   "faults.not_offered": "Este servidor não oferece injeção de falhas.",
   "faults.path": "Só este caminho",
   "faults.reason": "Motivo da recusa",

@@ -1,16 +1,22 @@
 // The users of the console and their roles.
-import { call } from "./api.js";
-import { ask, field, foreign, h, problem, say, select, shown } from "./dom.js";
-import { exactText } from "./format.js";
+import { signal } from "@preact/signals";
+import { call, Refusal } from "./api.js";
+import { ask, say, shown } from "./dom.js";
+import { exactText, utcText } from "./format.js";
+import { html, mountIn } from "./html.js";
 import { parts, t } from "./language.js";
-import { liveList } from "./live-list.js";
+import { liveTable } from "./live-table.js";
+import { Choice, Foreign, Problem, TextField, valuesOf, When } from "./pieces.js";
 import { personOfPage, roles } from "./session.js";
-import { when } from "./when.js";
 import { roleWords } from "./words.js";
 
+/** @import { ReadonlySignal } from "@preact/signals" */
+/** @import { LiveTable } from "./live-table.js" */
 /** @import { Person } from "./session.js" */
 
 /** @typedef {Person & { place: number }} Placed */
+/** @typedef {(fields: Readonly<Record<string, string>>, words: string) => Promise<boolean>} Act */
+/** @typedef {{ name: string, invitation: string }} Invited */
 
 const heads = [
   t("facts.name"),
@@ -21,6 +27,8 @@ const heads = [
 ];
 /** Numbers as zero-padded text, so that they sort numerically. */
 const digits = 6;
+/** The refusal of a name. */
+const wrongName = "COFRE-117";
 
 /** @type {readonly (readonly [value: string, text: string])[]} */
 const roleOptions = [
@@ -37,33 +45,29 @@ const states = {
 };
 
 /** @type {import("./main.js").View} */
-export async function peopleView(main, _words, _query, signal) {
-  const trouble = h("div");
-  const link = h("div");
-  let refresh = async () => {};
-  /**
-   * @param {Readonly<Record<string, string>>} fields
-   * @param {string} words
-   */
+export async function peopleView(main, _words, _query, abort) {
+  const trouble = signal(/** @type {unknown} */ (undefined));
+  const invited = signal(/** @type {Invited | undefined} */ (undefined));
+  /** @type {Act} */
   const act = async (fields, words) => {
     try {
       const { invitation, user } = /** @type {{ invitation?: string, user: Person }} */ (
         await call("/__cofre/users", fields)
       );
-      trouble.replaceChildren();
-      link.replaceChildren(...(invitation === undefined ? [] : invited(user.name, invitation)));
+      trouble.value = undefined;
+      invited.value = invitation === undefined ? undefined : { name: user.name, invitation };
       say(words);
-      await refresh();
+      await table.refresh();
+      return true;
     } catch (error) {
-      trouble.replaceChildren(problem(error));
+      trouble.value = error;
+      return false;
     }
   };
-  main.append(inviteForm(act), trouble, link, h("h2", {}, t("people.all")));
-  refresh = await liveList(main, signal, {
+  const table = liveTable(abort, {
     caption: t("people.caption"),
     heads,
     counted: (count) => t("people.count", { count }),
-    isFiltered: false,
     page: async () => {
       const { users } = /** @type {{ users: Person[] }} */ (await call("/__cofre/users", {}));
       // The list begins with the greatest key.
@@ -75,115 +79,131 @@ export async function peopleView(main, _words, _query, signal) {
     keyOf: ({ place }) => String(place).padStart(digits, "0"),
     cells: (person) => cells(person, act),
   });
+  mountIn(
+    main,
+    html`<${People} table=${table} act=${act} trouble=${trouble} invited=${invited} />`,
+    abort,
+  );
+  await table.load();
 }
 
 /**
- * @param {string} name
- * @param {string} invitation
+ * @param {{ table: LiveTable, act: Act, trouble: ReadonlySignal<unknown>, invited:
+ * ReadonlySignal<Invited | undefined> }} props
  */
-function invited(name, invitation) {
-  return [
-    h("p", {}, ...parts("people.link", { name: foreign(name) })),
-    h("p", {}, h("code", { class: "link" }, `${location.origin}/#invite=${shown(invitation)}`)),
-  ];
-}
-
-/** @param {(fields: Readonly<Record<string, string>>, words: string) => Promise<void>} act */
-function inviteForm(act) {
-  const name = h("input", {
-    name: "name",
-    autocomplete: "off",
-    required: true,
-    maxlength: "64",
-    size: "16",
-    spellcheck: "false",
-  });
-  const role = select("role", roleOptions, "viewer");
-  const send = async () => {
-    await act(
-      { action: "invite", name: name.value.trim(), role: role.value },
-      t("people.done_invited"),
-    );
-    name.value = "";
+function People({ table, act, trouble, invited }) {
+  const error = trouble.value;
+  const isAboutName = error instanceof Refusal && error.code === wrongName;
+  const link = invited.value;
+  /** @param {SubmitEvent} event */
+  const invite = async (event) => {
+    event.preventDefault();
+    const form = event.target;
+    const { name = "", role = "" } = valuesOf(form);
+    const isDone = await act({ action: "invite", name, role }, t("people.done_invited"));
+    if (isDone && form instanceof HTMLFormElement) form.reset();
   };
-  return h(
-    "form",
-    {
-      class: "search",
-      onsubmit: (event) => {
-        event.preventDefault();
-        void send();
-      },
-    },
-    field(t("facts.name"), name),
-    field(t("people.role"), role),
-    h("button", { type: "submit" }, t("people.invite")),
-  );
+  return html`
+    <div>
+      <form class="search" onSubmit=${(/** @type {SubmitEvent} */ event) => void invite(event)}>
+        <${TextField}
+          label=${t("facts.name")}
+          name="name"
+          error=${isAboutName ? error : undefined}
+          maxlength="64"
+          size="16"
+          spellcheck=${false}
+          required
+        />
+        <${Choice} label=${t("people.role")} name="role" options=${roleOptions} chosen="viewer" />
+        <button type="submit">${t("people.invite")}</button>
+      </form>
+      ${!isAboutName && html`<${Problem} error=${error} />`}
+      ${
+        link !== undefined &&
+        html`
+          <div class="box">
+            <p>${parts("people.link", { name: html`<${Foreign} text=${link.name} />` })}</p>
+            <p>
+              <code class="link">${`${location.origin}/#invite=${shown(link.invitation)}`}</code>
+            </p>
+          </div>
+        `
+      }
+      <h2>${t("people.all")}</h2>
+      <${table.View} />
+    </div>
+  `;
 }
 
 /**
  * @param {Placed} person
- * @param {(fields: Readonly<Record<string, string>>, words: string) => Promise<void>} act
+ * @param {Act} act
  */
 function cells(person, act) {
   const { id, name, role, state, last_signed_in_at: last, locked_until: locked } = person;
   const [text, colour] = states[state] ?? [shown(state), "over"];
-  const button = (/** @type {string} */ label, /** @type {() => void} */ onclick) =>
-    h(
-      "button",
-      { type: "button", class: "small", "aria-label": `${label}: ${shown(name)}`, onclick },
-      label,
-    );
-  const others = roles.filter((each) => each !== role);
-  const isOwn = id === personOfPage()?.id;
   return [
-    foreign(name),
-    foreign(roleWords(role)),
-    h(
-      "span",
-      { class: "marks" },
-      h("span", { class: `mark ${colour}` }, text),
-      locked !== null &&
-        h("span", { class: "mark bad" }, t("people.locked", { at: exactText(locked) })),
-    ),
-    last === null ? t("never") : when(last),
-    isOwn
-      ? t("people.you")
-      : h(
-          "span",
-          { class: "buttons" },
-          ...others.map((each) => {
-            const make = () =>
-              void act(
-                { action: "set_role", id, role: each },
-                t("people.role_changed", { role: roleWords(each) }),
-              );
-            const label = t("people.make", { role: roleWords(each) });
-            if (each !== "admin") return button(label, make);
-            return button(`${label}…`, () =>
-              ask(t("people.make_admin_question", { name: shown(name) }), label, make),
-            );
-          }),
+    html`<${Foreign} text=${name} />`,
+    html`<${Foreign} text=${roleWords(role)} />`,
+    html`
+      <span class="marks">
+        <span class=${`mark ${colour}`}>${text}</span>
+        ${
           locked !== null &&
-            button(
-              t("people.unlock"),
-              () => void act({ action: "unlock", id }, t("people.unlocked")),
-            ),
-          button(`${t("people.reinvite")}…`, () =>
-            ask(
-              t("people.reinvite_question", { name: shown(name) }),
-              t("people.reinvite"),
-              () => void act({ action: "reinvite", id }, t("people.reinvited")),
-            ),
-          ),
-          state !== "disabled" &&
-            button(`${t("people.disable")}…`, () =>
-              ask(
-                t("people.disable_question", { name: shown(name) }),
-                t("people.disable"),
-                () => void act({ action: "disable", id }, t("people.now_disabled")),
-              ),
-            ),
-        ),
+          html`<span class="mark bad" title=${utcText(locked)}
+            >${t("people.locked", { at: exactText(locked) })}</span
+          >`
+        }
+      </span>
+    `,
+    last === null ? t("never") : html`<${When} at=${last} />`,
+    id === personOfPage()?.id ? t("people.you") : html`<${Buttons} person=${person} act=${act} />`,
   ];
+}
+
+/** @param {{ person: Placed, act: Act }} props */
+function Buttons({ person: { id, name, role, state, locked_until: locked }, act }) {
+  const shownName = shown(name);
+  const button = (/** @type {string} */ label, /** @type {() => void} */ press) =>
+    html`<button
+      type="button"
+      class="small"
+      aria-label=${`${label}: ${shownName}`}
+      onClick=${press}
+    >
+      ${label}
+    </button>`;
+  const asking = (
+    /** @type {string} */ label,
+    /** @type {string} */ question,
+    /** @type {() => unknown} */ work,
+  ) => button(`${label}…`, () => ask(question, label, () => void work()));
+  return html`
+    <span class="buttons">
+      ${roles
+        .filter((each) => each !== role)
+        .map((each) => {
+          const make = () =>
+            act(
+              { action: "set_role", id, role: each },
+              t("people.role_changed", { role: roleWords(each) }),
+            );
+          const label = t("people.make", { role: roleWords(each) });
+          return each === "admin"
+            ? asking(label, t("people.make_admin_question", { name: shownName }), make)
+            : button(label, () => void make());
+        })}
+      ${locked !== null && button(t("people.unlock"), () => void act({ action: "unlock", id }, t("people.unlocked")))}
+      ${asking(t("people.reinvite"), t("people.reinvite_question", { name: shownName }), () =>
+        act({ action: "reinvite", id }, t("people.reinvited")),
+      )}
+      ${
+        state !== "disabled" &&
+        asking(t("people.disable"), t("people.disable_question", { name: shownName }), () =>
+          act({ action: "disable", id }, t("people.now_disabled")),
+        )
+      }
+    </span>
+  `;
 }

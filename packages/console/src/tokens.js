@@ -1,18 +1,22 @@
 // Stored cards, with the data that may be shown.
+import { signal } from "@preact/signals";
 import { call } from "./api.js";
-import { field, foreign, h, problem, searchForm, select, table, tableRow } from "./dom.js";
+import { html, mountIn } from "./html.js";
 import { parts, t } from "./language.js";
 import { withoutNumber } from "./list.js";
-import { nothing } from "./live-list.js";
+import { Choice, Foreign, Problem, Table, TextField, valuesOf, When } from "./pieces.js";
 import { keepFresh } from "./poll.js";
-import { when } from "./when.js";
 import { brandOptions } from "./words.js";
+
+/** @import { ReadonlySignal } from "@preact/signals" */
 
 /**
  * @typedef {{ brand: string, masked_card_number: string, created_at: string, last_used_at: string,
  * expires_at: string }} Token
  */
 /** @typedef {{ tokens: Token[], found: number, next: string | null }} Tokens */
+/** @typedef {{ tokens: readonly Token[], found: number, isAll: boolean }} Found */
+/** @typedef {Readonly<Record<string, string>>} Filter */
 
 const heads = [t("head.card"), t("tokens.stored"), t("tokens.used"), t("tokens.expires")];
 const step = 100;
@@ -20,68 +24,112 @@ const step = 100;
 const mostOfCall = 1_000;
 
 /** @type {import("./main.js").View} */
-export async function tokensView(main, _words, query, signal) {
+export async function tokensView(main, _words, query, abort) {
   const filter = filterOf(query);
   if (filter["card"] !== undefined && filter["card"] !== query.get("card"))
-    history.replaceState(null, "", `#/tokens?${new URLSearchParams(filter).toString()}`);
-  const list = table(t("tokens.caption"), heads, []);
-  const body = /** @type {HTMLElement} */ (list.tBodies[0]);
-  const count = h("p", { class: "soft", role: "status" });
-  const none = nothing(
-    Object.keys(filter).length > 0,
-    parts("tokens.none", { link: h("a", { href: "#/try" }, t("view.try")), path: "/ws/token" }),
-    "#/tokens",
-  );
-  const trouble = h("div");
+    history.replaceState(null, "", addressOf(filter));
+  const read = signal(/** @type {Found | undefined} */ (undefined));
+  const trouble = signal(/** @type {unknown} */ (undefined));
   let wanted = step;
-  let made = "";
-
   const refresh = async () => {
-    const { tokens, found, isAll } = await look(filter, wanted);
-    if (signal.aborted) return;
-    const now = JSON.stringify([tokens, found, isAll]);
-    trouble.replaceChildren();
-    if (now === made) return;
-    made = now;
-    body.replaceChildren(...tokens.map((token) => tableRow(heads, cells(token))));
-    const counted = t("tokens.count", { count: found });
-    const all = isAll ? counted : t("so_far", { found: counted });
-    count.textContent =
-      tokens.length < found ? t("tokens.newest", { all, shown: tokens.length }) : all;
-    list.hidden = tokens.length === 0;
-    none.hidden = tokens.length > 0 || !isAll;
-    more.hidden = isAll && tokens.length === found;
+    const found = await look(filter, wanted);
+    if (abort.aborted) return;
+    trouble.value = undefined;
+    read.value = found;
   };
-  const more = h(
-    "button",
-    {
-      type: "button",
-      hidden: true,
-      onclick: () => {
-        wanted += wanted < mostOfCall ? step : mostOfCall;
-        refresh().catch((error) => trouble.replaceChildren(problem(error)));
-      },
-    },
-    t("show_more"),
-  );
-
-  main.append(
-    h("p", {}, t("tokens.explained")),
-    form(filter),
-    count,
-    none,
-    h("div", { class: "wide" }, list),
-    more,
-    trouble,
+  const more = () => {
+    wanted += wanted < mostOfCall ? step : mostOfCall;
+    refresh().catch((error) => (trouble.value = error));
+  };
+  mountIn(
+    main,
+    html`<${View} filter=${filter} read=${read} trouble=${trouble} more=${more} />`,
+    abort,
   );
   await refresh();
-  void keepFresh(signal, refresh);
+  void keepFresh(abort, refresh);
+}
+
+/**
+ * @param {{ filter: Filter, read: ReadonlySignal<Found | undefined>, trouble:
+ * ReadonlySignal<unknown>, more: () => void }} props
+ */
+function View({ filter, read, trouble, more }) {
+  /** @param {Event} event */
+  const apply = (event) => {
+    event.preventDefault();
+    const { card = "", brand = "" } = valuesOf(event.target);
+    location.hash = addressOf({ card: withoutNumber(card), brand }).slice(1);
+  };
+  return html`
+    <div>
+      <p>${t("tokens.explained")}</p>
+      <form role="search" class="search" onSubmit=${apply}>
+        <${TextField}
+          label=${t("tokens.digits")}
+          name="card"
+          type="search"
+          maxlength="40"
+          defaultValue=${filter["card"] ?? ""}
+        />
+        <${Choice}
+          label=${t("head.brand")}
+          name="brand"
+          options=${brandChoices}
+          chosen=${filter["brand"]}
+          onChange=${apply}
+        />
+        <button type="submit">${t("search")}</button>
+      </form>
+      ${read.value !== undefined && html`<${Cards} found=${read.value} filter=${filter} more=${more} />`}
+      <${Problem} error=${trouble.value} />
+    </div>
+  `;
+}
+
+/** @type {readonly (readonly [value: string, text: string])[]} */
+const brandChoices = [["", t("any")], ...brandOptions];
+
+/** @param {{ found: Found, filter: Filter, more: () => void }} props */
+function Cards({ found: { tokens, found, isAll }, filter, more }) {
+  const counted = t("tokens.count", { count: found });
+  const all = isAll ? counted : t("so_far", { found: counted });
+  return html`
+    <div>
+      <p class="soft" role="status">
+        ${tokens.length < found ? t("tokens.newest", { all, shown: tokens.length }) : all}
+      </p>
+      ${tokens.length === 0 && isAll && html`<${None} isFiltered=${Object.keys(filter).length > 0} />`}
+      ${
+        tokens.length > 0 &&
+        html`
+          <div class="wide">
+            <${Table}
+              caption=${t("tokens.caption")}
+              heads=${heads}
+              rows=${tokens.map((token, place) => ({ key: String(place), cells: cells(token) }))}
+            />
+          </div>
+        `
+      }
+      ${(!isAll || tokens.length < found) && html`<button type="button" onClick=${more}>${t("show_more")}</button>`}
+    </div>
+  `;
+}
+
+/** @param {{ isFiltered: boolean }} props */
+function None({ isFiltered }) {
+  if (isFiltered)
+    return html`<p class="nothing">${t("no_match")} <a href="#/tokens">${t("show_all")}</a></p>`;
+  const link = html`<a href="#/try">${t("view.try")}</a>`;
+  return html`<p class="nothing">${parts("tokens.none", { link, path: "/ws/token" })}</p>`;
 }
 
 /**
  * Reads cards a thousand at a time, until the wanted number is reached.
- * @param {Readonly<Record<string, string>>} filter
+ * @param {Filter} filter
  * @param {number} wanted
+ * @returns {Promise<Found>}
  */
 async function look(filter, wanted) {
   /** @type {Token[]} */
@@ -115,16 +163,14 @@ function cells({
   expires_at: expires,
 }) {
   return [
-    h("span", { class: "card" }, foreign(`${brand} ${pan}`)),
-    when(created),
-    when(used),
-    when(expires),
+    html`<span class="card"><${Foreign} text=${`${brand} ${pan}`} /></span>`,
+    ...[created, used, expires].map((at) => html`<${When} at=${at} />`),
   ];
 }
 
 /**
  * @param {URLSearchParams} query
- * @returns {Readonly<Record<string, string>>}
+ * @returns {Filter}
  */
 function filterOf(query) {
   const [brand, card] = [query.get("brand") ?? "", withoutNumber(query.get("card") ?? "")];
@@ -134,20 +180,9 @@ function filterOf(query) {
   };
 }
 
-/** @param {Readonly<Record<string, string>>} filter */
-function form(filter) {
-  const card = h("input", {
-    type: "search",
-    name: "card",
-    maxlength: "40",
-    autocomplete: "off",
-    value: filter["card"] ?? "",
-  });
-  const brand = select("brand", [["", t("any")], ...brandOptions], filter["brand"] ?? "");
-  return searchForm(
-    "tokens",
-    () => ({ card: withoutNumber(card.value.trim()), brand: brand.value }),
-    field(t("tokens.digits"), card),
-    field(t("head.brand"), brand),
-  );
+/** @param {Filter} filter */
+function addressOf(filter) {
+  const chosen = Object.entries(filter).filter(([, value]) => value !== "");
+  const text = new URLSearchParams(chosen).toString();
+  return text === "" ? "#/tokens" : `#/tokens?${text}`;
 }

@@ -1,0 +1,126 @@
+// Parts that several views are made of.
+import { problemText, shown } from "./dom.js";
+import { exactText, timeOf, utcText } from "./format.js";
+import { html } from "./html.js";
+
+/**
+ * A refusal or a failure, announced at once; nothing without an error.
+ * @param {{ error: unknown }} props
+ */
+export function Problem({ error }) {
+  if (error === undefined) return null;
+  const lang = error instanceof Error && "lang" in error ? error.lang : undefined;
+  return html`<p class="problem" role="alert" lang=${lang}>${problemText(error)}</p>`;
+}
+
+/**
+ * A time of the server in the shown time zone, with UTC under the pointer.
+ * @param {{ at: string }} props
+ */
+export function When({ at }) {
+  const time = timeOf(at);
+  return html`<time
+    datetime=${Number.isNaN(time) ? undefined : new Date(time).toISOString()}
+    title=${utcText(at)}
+    >${exactText(at)}</time
+  >`;
+}
+
+/**
+ * External text, isolated from the direction of the text around it.
+ * @param {{ text: string, kind?: string }} props
+ */
+export function Foreign({ text, kind }) {
+  return html`<bdi class=${kind}>${shown(text)}</bdi>`;
+}
+
+/**
+ * A text field with its label, and the error that is about it. `name` is unique in the view; other
+ * properties are those of the input.
+ * @param {{ label: string, name: string, error?: unknown, hidden?: boolean }} props
+ */
+export function TextField({ label, name, error, hidden, ...others }) {
+  const isWrong = error !== undefined;
+  return html`
+    <div class="field" hidden=${hidden}>
+      <label for=${`field-${name}`}>${label}</label>
+      <input
+        id=${`field-${name}`}
+        name=${name}
+        autocomplete="off"
+        aria-invalid=${isWrong ? "true" : undefined}
+        aria-describedby=${isWrong ? `error-${name}` : undefined}
+        ...${others}
+      />
+      ${isWrong && html`<div id=${`error-${name}`}><${Problem} error=${error} /></div>`}
+    </div>
+  `;
+}
+
+/**
+ * A choice with its label.
+ * @param {{ label: string, name: string, options: readonly (readonly [value: string, text:
+ * string])[], chosen?: string, hidden?: boolean }} props
+ */
+export function Choice({ label, name, options, chosen = "", hidden, ...others }) {
+  return html`
+    <div class="field" hidden=${hidden}>
+      <label for=${`field-${name}`}>${label}</label>
+      <select id=${`field-${name}`} name=${name} ...${others}>
+        ${options.map(
+          ([value, text]) =>
+            html`<option key=${value} value=${value} selected=${value === chosen}>${text}</option>`,
+        )}
+      </select>
+    </div>
+  `;
+}
+
+/**
+ * The values of a form's fields, without spaces around them.
+ * @param {EventTarget | null} target of the form's event
+ * @returns {Readonly<Record<string, string>>}
+ */
+export function valuesOf(target) {
+  const form = target instanceof Element ? target.closest("form") : null;
+  if (form === null) return {};
+  return Object.fromEntries(
+    [...new FormData(form)].map(([name, value]) => [
+      name,
+      typeof value === "string" ? value.trim() : "",
+    ]),
+  );
+}
+
+/**
+ * A table whose rows have one line each; on a narrow screen the name of a column is beside its cell.
+ * Roles are explicit, because a table with another CSS layout would lose them.
+ * @param {{ caption: string, heads: readonly string[], rows: readonly { key: string, cells: readonly
+ * unknown[] }[] }} props
+ */
+export function Table({ caption, heads, rows }) {
+  return html`
+    <table role="table" class="compact">
+      <caption class="unseen">
+        ${caption}
+      </caption>
+      <thead role="rowgroup">
+        <tr role="row">
+          ${heads.map((head) => html`<th key=${head} scope="col" role="columnheader">${head}</th>`)}
+        </tr>
+      </thead>
+      <tbody role="rowgroup">
+        ${rows.map(
+          ({ key, cells }) => html`
+            <tr key=${key} role="row">
+              ${cells.map(
+                (cell, place) =>
+                  html`<td key=${heads[place]} role="cell" data-head=${heads[place]}>${cell}</td>`,
+              )}
+            </tr>
+          `,
+        )}
+      </tbody>
+    </table>
+  `;
+}
