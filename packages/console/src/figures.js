@@ -66,12 +66,12 @@ function dayOf(day) {
 }
 
 /**
- * A whole minute as a search has it: `2026-11-30`, or `2026-11-30T18:00Z`.
+ * A whole minute as a search has it, such as `2026-11-30T18:00Z`. With its zone, because a search
+ * reads any other time in the zone of the page.
  * @param {number} at
  */
 export function timeText(at) {
-  const text = new Date(at).toISOString();
-  return at % dayMs === 0 ? text.slice(0, 10) : `${text.slice(0, 16)}Z`;
+  return `${new Date(at).toISOString().slice(0, 16)}Z`;
 }
 
 /**

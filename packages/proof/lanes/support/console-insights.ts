@@ -104,50 +104,54 @@ export function insightsTests({ browser, picture }: InsightsGiven): void {
       document: undefined,
     };
     for (const _ of [1, 2]) await pay(chile);
-    await inConsole("#/insights", async (page) => {
-      await sum(page, "Payments").getByRole("link", { name: "6", exact: true }).waitFor();
-      await sum(page, "Payments").getByText("before: 1 (+500%)").waitFor();
-      await sum(page, "Approval rate").getByText("83.3%").waitFor();
-      await sum(page, "Approval rate").getByText("before: 0.0%").waitFor();
-      const captured = await sum(page, "Captured").locator(".amount").allInnerTexts();
-      assert.deepEqual(
-        captured.map((text) => text.replaceAll(/\s/g, " ")).toSorted(),
-        ["100.00 BRL", "200.00 USD", "4,600 CLP"],
-        "amounts of different currencies are not added up",
-      );
-      await picture(page, "insights");
-      // Each bar of the page: its number, and the list behind its link.
-      const bars = await page.evaluate<Bar[]>(
-        `Array.from(document.querySelectorAll(".bars a"), (link) => ({
+    await inConsole(
+      "#/insights",
+      async (page) => {
+        await sum(page, "Payments").getByRole("link", { name: "6", exact: true }).waitFor();
+        await sum(page, "Payments").getByText("before: 1 (+500%)").waitFor();
+        await sum(page, "Approval rate").getByText("83.3%").waitFor();
+        await sum(page, "Approval rate").getByText("before: 0.0%").waitFor();
+        const captured = await sum(page, "Captured").locator(".amount").allInnerTexts();
+        assert.deepEqual(
+          captured.map((text) => text.replaceAll(/\s/g, " ")).toSorted(),
+          ["100.00 BRL", "200.00 USD", "4,600 CLP"],
+          "amounts of different currencies are not added up",
+        );
+        await picture(page, "insights");
+        // Each bar of the page: its number, and the list behind its link.
+        const bars = await page.evaluate<Bar[]>(
+          `Array.from(document.querySelectorAll(".bars a"), (link) => ({
           href: link.getAttribute("href"),
           number: Number(link.querySelector(".count").textContent),
         }))`,
-      );
-      const days = await page.evaluate<Bar[]>(
-        `Array.from(document.querySelectorAll(".chart:first-of-type .columns a"), (link) => ({
+        );
+        const days = await page.evaluate<Bar[]>(
+          `Array.from(document.querySelectorAll(".chart:first-of-type .columns a"), (link) => ({
           href: link.getAttribute("href"),
           number: Number(/: (\\d+) payments?,/.exec(link.ariaLabel)?.[1]),
         }))`,
-      );
-      assert.deepEqual([bars.length >= 8, days.length], [true, 7]);
-      for (const { href, number } of [...bars, ...days.filter((day) => day.number > 0)]) {
-        await page.goto(`${server.url}/${href}`);
-        assert.equal(await listed(page), number, href);
-      }
-      for (const [name, expected] of [
-        ["Refunded", 1],
-        ["Disputed", 1],
-      ] as const) {
-        await page.goto(`${server.url}/#/insights`);
-        await sum(page, name).getByRole("link").first().click();
-        assert.equal(await listed(page), expected, name);
-      }
-      await page.goBack();
-      await section(page, "Countries").getByRole("link", { name: "Brazil" }).waitFor();
-      await pay();
-      await look(page);
-      await sum(page, "Payments").getByRole("link", { name: "7", exact: true }).waitFor();
-    });
+        );
+        assert.deepEqual([bars.length >= 8, days.length], [true, 7]);
+        for (const { href, number } of [...bars, ...days.filter((day) => day.number > 0)]) {
+          await page.goto(`${server.url}/${href}`);
+          assert.equal(await listed(page), number, href);
+        }
+        for (const [name, expected] of [
+          ["Refunded", 1],
+          ["Disputed", 1],
+        ] as const) {
+          await page.goto(`${server.url}/#/insights`);
+          await sum(page, name).getByRole("link").first().click();
+          assert.equal(await listed(page), expected, name);
+        }
+        await page.goBack();
+        await section(page, "Countries").getByRole("link", { name: "Brazil" }).waitFor();
+        await pay();
+        await look(page);
+        await sum(page, "Payments").getByRole("link", { name: "7", exact: true }).waitFor();
+      },
+      { timezoneId: "America/Sao_Paulo" },
+    );
   });
 
   test("Insights is limited to a currency and a range, works by keyboard, and shows the same as tables", async () => {

@@ -38,7 +38,11 @@ describe("the period of Insights", () => {
   const now = Date.UTC(2026, 10, 25, 18, 13);
   const times = (period: string, from = "", to = "", at = now) => {
     const span = spanOf({ period, from, to }, at);
-    return span === undefined ? undefined : [span.per, timeText(span.from), timeText(span.to)];
+    if (span === undefined) return undefined;
+    const [begin = "", end = ""] = [span.from, span.to].map((time) =>
+      timeText(time).replace("T00:00Z", ""),
+    );
+    return [span.per, begin, end];
   };
 
   test("is the last hours or days of the account's time, including the present one", () => {
@@ -82,6 +86,19 @@ describe("the period of Insights", () => {
     });
     assert.equal(spanBefore({ per: "day", from: 6 * day, to: 13 * day }), undefined);
     assert.equal(spanBefore({ per: "day", from: NaN, to: NaN }), undefined);
+  });
+});
+
+test("the list of a bar has times with their zone, which the page does not read in its own", () => {
+  const [from, to] = [Date.UTC(2026, 10, 25), Date.UTC(2026, 10, 26)];
+  const query = (address: string) =>
+    Object.fromEntries(new URLSearchParams(address.slice("#/payments?".length)));
+  assert.deepEqual(query(listOf({ from, to }, { currency: "USD", brand: "", country: "mx" })), {
+    search: "currency:usd country:mx after:2026-11-25T00:00Z before:2026-11-26T00:00Z",
+  });
+  assert.deepEqual(query(listOf({ from: NaN, to: NaN }, { reason: "timeout" }, "refunded")), {
+    search: "reason:timeout",
+    state: "refunded",
   });
 });
 
