@@ -86,7 +86,7 @@ describe("what the documentation names is there", () => {
 
   test("addresses of the server", () => {
     assert.deepEqual(
-      unknown(/(?<![\w.])(\/__cofre\/[\w.]*\w)/g, (name) => sources.includes(`"${name}"`)),
+      unknown(/(?<![\w.])(\/__cofre\/[\w.-]*\w)/g, (name) => sources.includes(`"${name}"`)),
       [],
     );
   });

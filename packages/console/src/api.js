@@ -239,6 +239,9 @@ export function isAboutKey(error) {
   );
 }
 
+/** Longest time until an answer. */
+const longestMs = 90_000;
+
 /** Dispatched to the window when the server reports that the user is not signed in any more. */
 export const sessionOver = "cofre-session-over";
 
@@ -249,22 +252,78 @@ export const sessionOver = "cofre-session-over";
  * @param {{ once?: string } & Subject} [options] `once`: the request's idempotency key
  * @returns {Promise<unknown>} the caller asserts its type
  */
-export async function call(
-  path,
-  fields,
-  { once, key = keyOfTab(), account = accountOfTab() } = {},
-) {
+export async function call(path, fields, options = {}) {
+  return answerTo(path, posted(fields, options));
+}
+
+/**
+ * @param {Readonly<Record<string, unknown>>} fields
+ * @param {{ once?: string } & Subject} options
+ * @returns {RequestInit}
+ */
+function posted(fields, { once, key = keyOfTab(), account = accountOfTab() }) {
   const named = once === undefined ? {} : { "Idempotency-Key": once };
   const headers = {
     "Content-Type": "application/json",
     ...named,
     ...(isLogin() ? sessionHeaders(account) : {}),
   };
-  return answerTo(path, {
+  return {
     method: "POST",
     headers,
     body: JSON.stringify(isLogin() ? fields : { integration_key: key, ...fields }),
-  });
+  };
+}
+
+/**
+ * A request as a shop sends it, and its answer unchanged. `end`: an answer arrived, the connection
+ * was cut, or the page stopped waiting.
+ * @typedef {object} Exchange
+ * @property {string} path
+ * @property {"answer" | "cut" | "stopped"} end
+ * @property {number | undefined} status of HTTP
+ * @property {number} ms
+ * @property {string} text
+ * @property {Readonly<Record<string, unknown>>} body empty unless the text is a JSON object
+ */
+
+/**
+ * Sends a request as a shop does; never rejects.
+ * @param {string} path
+ * @param {Readonly<Record<string, unknown>>} fields
+ * @param {AbortSignal} stop ends the waiting for an answer
+ * @returns {Promise<Exchange>}
+ */
+export async function exchange(path, fields, stop) {
+  const begun = performance.now();
+  const signal = AbortSignal.any([stop, AbortSignal.timeout(longestMs)]);
+  /** @type {number | undefined} */
+  let status;
+  let text = "";
+  /** @type {Exchange["end"]} */
+  let how = "answer";
+  try {
+    const response = await fetch(path, { ...posted(fields, {}), signal });
+    status = response.status;
+    hear(response);
+    text = await response.text();
+  } catch {
+    how = signal.aborted ? "stopped" : "cut";
+  }
+  const body = objectIn(text);
+  observe(body);
+  return { path, end: how, status, ms: performance.now() - begun, text, body };
+}
+
+/** @param {string} text */
+function objectIn(text) {
+  try {
+    /** @type {unknown} */
+    const read = JSON.parse(text);
+    return isObject(read) ? read : {};
+  } catch {
+    return {};
+  }
 }
 
 /**
@@ -284,7 +343,7 @@ async function answerTo(path, request) {
   /** @type {Response} */
   let response;
   try {
-    response = await fetch(path, { ...request, signal: AbortSignal.timeout(90_000) });
+    response = await fetch(path, { ...request, signal: AbortSignal.timeout(longestMs) });
   } catch {
     throw new Error(t("server.silent"));
   }
@@ -292,8 +351,20 @@ async function answerTo(path, request) {
   /** @type {unknown} */
   const answer = await response.json().catch(() => undefined);
   if (isObject(answer) && answer["status"] === "SUCCESS") return answer;
-  const { status_code: code, status_message: message } = isObject(answer) ? answer : {};
+  const refused = isObject(answer) ? answer : {};
+  const { status_code: code, status_message: message } = refused;
   const isRefusal = typeof code === "string" && typeof message === "string";
+  observe(refused);
+  throw isRefusal
+    ? new Refusal(code, message)
+    : new Error(t("server.unreadable", { status: String(response.status) }));
+}
+
+/**
+ * What a refusal says about the session and the open account.
+ * @param {Readonly<Record<string, unknown>>} answer
+ */
+function observe({ status_code: code, status_message: message }) {
   if ((code === notSignedIn || code === notFromPage) && personOfPage() !== undefined) {
     end();
     dispatchEvent(new Event(sessionOver));
@@ -309,9 +380,6 @@ async function answerTo(path, request) {
   ) {
     dispatchEvent(new HashChangeEvent("hashchange"));
   }
-  throw isRefusal
-    ? new Refusal(code, message)
-    : new Error(t("server.unreadable", { status: String(response.status) }));
 }
 
 /**

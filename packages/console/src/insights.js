@@ -19,7 +19,7 @@ import { parts, t } from "./language.js";
 import { answerTimes } from "./latency.js";
 import { accountTime } from "./list.js";
 import { keepFresh } from "./poll.js";
-import { mayDo } from "./session.js";
+import { isSandbox, mayDo } from "./session.js";
 import { clock } from "./state.js";
 import { reasonWords } from "./words.js";
 
@@ -344,8 +344,8 @@ function Shown({ model, figures }) {
 function None() {
   return html`<p class="nothing">
     ${
-      mayDo("operator")
-        ? parts("insights.none_try", { link: html`<a href="#/try">${t("view.try")}</a>` })
+      mayDo("operator") && isSandbox()
+        ? parts("insights.none_new", { link: html`<a href="#/new">${t("view.new")}</a>` })
         : t("insights.none")
     }
   </p>`;

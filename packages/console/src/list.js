@@ -11,7 +11,7 @@ import { liveData } from "./live-data.js";
 import { comeBack, isReturn, walk } from "./live-list.js";
 import { minorOf } from "./money.js";
 import { keepFresh } from "./poll.js";
-import { mayDo } from "./session.js";
+import { isSandbox, mayDo } from "./session.js";
 import { clock, stateCounts } from "./state.js";
 import { brandOptions, moneyWords, own, reasonWords, stateWords } from "./words.js";
 import { hasDates, plainText, serverSearch, zone } from "./zone.js";
@@ -403,6 +403,7 @@ function Payments({ model }) {
         >
           ${t("list.export")}
         </button>
+        ${mayDo("operator") && isSandbox() && html`<a href="#/new" class="primary">${t("view.new")}</a>`}
       </div>
       <${Rows} model=${model} columns=${shownColumns} />
     </div>
@@ -679,9 +680,9 @@ function None({ model }) {
   if (model.phase.value !== "read" || model.hasMore.value) return null;
   if (Object.keys(model.filter).length > 0)
     return html`<p class="nothing">${t("no_match")} <a href="#/payments">${t("show_all")}</a></p>`;
-  return mayDo("operator")
+  return mayDo("operator") && isSandbox()
     ? html`<p class="nothing">
-        ${parts("list.none_try", { link: html`<a href="#/try">${t("view.try")}</a>` })}
+        ${parts("list.none_new", { link: html`<a href="#/new">${t("view.new")}</a>` })}
       </p>`
     : html`<p class="nothing">${t("list.none")}</p>`;
 }
@@ -708,7 +709,7 @@ function Amount({ amount, currency }) {
  * The state as a dot and words, with what explains it.
  * @param {{ payment: Listed, now: number }} props
  */
-function StateCell({ payment, now }) {
+export function StateCell({ payment, now }) {
   const { text, colour } = wordsOf(payment);
   const why = reasonOf(payment, now);
   return html`

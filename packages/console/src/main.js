@@ -16,22 +16,31 @@ import {
 } from "./api.js";
 import { auditView } from "./audit.js";
 import { ask, closeDialogs, field, h, problem, say } from "./dom.js";
+import { cardsView } from "./cards.js";
 import { faultsView } from "./faults.js";
 import { html } from "./html.js";
 import { insightsView } from "./insights.js";
 import { showKeys, viewShown, watchKeys } from "./keys.js";
 import { language, t } from "./language.js";
 import { forgetList, listView } from "./list.js";
+import { newPaymentView } from "./new-payment.js";
 import { notificationsView } from "./notification-list.js";
 import { paymentView } from "./payment.js";
 import { peopleView } from "./people.js";
-import { begin, isLogin, mayDo, personBefore, personOfPage, roleChanged } from "./session.js";
+import {
+  begin,
+  isLogin,
+  isSandbox,
+  mayDo,
+  personBefore,
+  personOfPage,
+  roleChanged,
+} from "./session.js";
 import { settingsView } from "./settings.js";
 import { accountChanged, SideBar, watchAccount } from "./side-bar.js";
 import { acceptInvitation, askToSignIn, watchSession } from "./sign-in.js";
 import { shell } from "./state.js";
 import { tokensView } from "./tokens.js";
-import { tryView } from "./try.js";
 import { putBack, typedIn } from "./typed.js";
 import { own, roleWords } from "./words.js";
 import { worldsView } from "./worlds.js";
@@ -53,11 +62,18 @@ const [sandbox, ofAccount] = [t("group.sandbox"), t("group.account")];
 /**
  * By the first word of the URL's fragment. `group` and `key`: the heading above its link in the
  * side bar, and its keyboard shortcut; `of`: the parent view of one without such a link; `login`:
- * only with sign-in.
+ * only with sign-in; `isOfSandbox`: not in production.
  * @type {Readonly<Record<string, { title: string, view: View, group?: string, key?: string, of?:
- * string, needs?: Role, login?: true }>>}
+ * string, needs?: Role, login?: true, isOfSandbox?: true }>>}
  */
 const views = {
+  new: {
+    title: t("view.new"),
+    view: newPaymentView,
+    needs: "operator",
+    key: "n",
+    isOfSandbox: true,
+  },
   payments,
   payment: { title: t("view.payment"), view: paymentView, of: "payments" },
   notifications: { title: t("view.notifications"), view: notificationsView, key: "g n" },
@@ -65,7 +81,7 @@ const views = {
   insights: { title: t("view.insights"), view: insightsView, key: "g i" },
   worlds: { title: t("view.worlds"), view: worldsView, group: sandbox, key: "g w" },
   faults: { title: t("view.faults"), view: faultsView, group: sandbox, key: "g f" },
-  try: { title: t("view.try"), view: tryView, needs: "operator", group: sandbox, key: "n" },
+  cards: { title: t("view.cards"), view: cardsView, group: sandbox, key: "g d", isOfSandbox: true },
   settings: { title: t("view.settings"), view: settingsView, group: ofAccount, key: "g s" },
   people: {
     title: t("view.users"),
@@ -136,7 +152,7 @@ async function show() {
   const [path = "", search = ""] = location.hash.replace(/^#\/?/, "").split("?");
   const [asked = "", ...words] = path.split("/");
   const found = own(views, asked);
-  const name = found !== undefined && (isLogin() || found.login === undefined) ? asked : "payments";
+  const name = found !== undefined && isHere(found) ? asked : "payments";
   const { title, view, needs = "viewer" } = own(views, name) ?? payments;
   document.title = `${title} · Cofre`;
   showLinks(name);
@@ -163,6 +179,14 @@ async function show() {
     }
     main.append(problem(error));
   }
+}
+
+/**
+ * Whether a view exists on this server.
+ * @param {{ login?: true, isOfSandbox?: true }} view
+ */
+function isHere({ login, isOfSandbox }) {
+  return (login === undefined || isLogin()) && (isOfSandbox === undefined || isSandbox());
 }
 
 /** Shows the open account, which may be another one than before. */
@@ -209,8 +233,8 @@ function focusOn(name, heading) {
  */
 function showLinks(name) {
   const links = Object.entries(views).flatMap(
-    ([view, { title, group = "", key, of, needs = "viewer", login }]) =>
-      of === undefined && mayDo(needs) && (!login || isLogin())
+    ([view, { title, group = "", key, of, needs = "viewer", ...where }]) =>
+      of === undefined && mayDo(needs) && isHere(where)
         ? [{ view, title, group, ...(key === undefined ? {} : { key }) }]
         : [],
   );

@@ -35,6 +35,13 @@ export function isLogin() {
   return document.querySelector('meta[name="cofre-console"]')?.getAttribute("content") === "login";
 }
 
+/** Whether this server is a sandbox: payments from the page and test cards exist only there. */
+export function isSandbox() {
+  return (
+    document.querySelector('meta[name="cofre-environment"]')?.getAttribute("content") === "sandbox"
+  );
+}
+
 export function personOfPage() {
   return session?.user;
 }

@@ -181,7 +181,12 @@ function Row({ link: { view, title, key } }) {
   const counter = own(counters.value, view);
   return html`
     <li>
-      <a href=${`#/${view}`} aria-current=${currentOf(view)}>${title}</a>
+      <a
+        href=${`#/${view}`}
+        class=${view === "new" ? "primary" : undefined}
+        aria-current=${currentOf(view)}
+        >${title}</a
+      >
       ${
         counter === undefined
           ? key?.length === 1 && html`<kbd aria-hidden="true">${key}</kbd>`

@@ -121,7 +121,7 @@ function Cards({ found: { tokens, found, isAll }, filter, more }) {
 function None({ isFiltered }) {
   if (isFiltered)
     return html`<p class="nothing">${t("no_match")} <a href="#/tokens">${t("show_all")}</a></p>`;
-  const link = html`<a href="#/try">${t("view.try")}</a>`;
+  const link = html`<a href="#/new">${t("view.new")}</a>`;
   return html`<p class="nothing">${parts("tokens.none", { link, path: "/ws/token" })}</p>`;
 }
 

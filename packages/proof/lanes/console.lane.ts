@@ -15,6 +15,7 @@ import { inPage } from "../../server/test/browser/window.ts";
 import { listTests } from "./support/console-list.ts";
 import { loginTests } from "./support/console-logins.ts";
 import { insightsTests } from "./support/console-insights.ts";
+import { newPaymentTests } from "./support/console-new-payment.ts";
 import { look, viewTests } from "./support/console-views.ts";
 import { zoneTests } from "./support/console-zone.ts";
 import {
@@ -79,26 +80,32 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
 
   /**
    * A browser window with the key entered, at an address behind the `#`. Checks at the end that
-   * there was no error and no request to another origin.
+   * there was no error, except for `expected`, and no request to another origin.
    */
   async function inConsole(
     address: string,
     work: (page: Page) => Promise<void>,
     options: BrowserContextOptions = {},
+    expected?: RegExp,
   ): Promise<void> {
-    await inWindow(async (page) => {
-      await page.goto(`${testServer.url}/#key=${integrationKey}`);
-      await page.getByRole("heading", { name: "Payments" }).waitFor();
-      await page.goto(`${testServer.url}/${address}`);
-      await work(page);
-    }, options);
+    await inWindow(
+      async (page) => {
+        await page.goto(`${testServer.url}/#key=${integrationKey}`);
+        await page.getByRole("heading", { name: "Payments" }).waitFor();
+        await page.goto(`${testServer.url}/${address}`);
+        await work(page);
+      },
+      options,
+      expected,
+    );
   }
 
   async function inWindow(
     work: (page: Page) => Promise<void>,
     options: BrowserContextOptions = {},
+    expected?: RegExp,
   ): Promise<void> {
-    const requests = await inPage(browser, testServer.url, work, options);
+    const requests = await inPage(browser, testServer.url, work, options, expected);
     assert.ok(
       !requests.some((url) => url.includes(integrationKey)),
       "no requested address has the key",
@@ -270,7 +277,7 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
   test("a long list renders only the rows near the window, and reads on at its end", async () => {
     const total = 1_000;
     await made();
-    await inConsole("#/try", async (page) => {
+    await inConsole("#/new", async (page) => {
       const { body } = await testServer.postJson("/__cofre/payments", {
         integration_key: integrationKey,
         limit: 1,
@@ -392,7 +399,7 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
     const older = await made({ email: "looked@example.com" });
     const end = await made();
     const newer = await made({ email: "looked@example.com" });
-    await inConsole("#/try", async (page) => {
+    await inConsole("#/new", async (page) => {
       let isFresh = false;
       await page.route("**/__cofre/payments", async (route) => {
         const response = await route.fetch();
@@ -702,42 +709,11 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
     });
   });
 
-  test("a card is stored and charged from the page, and the commands that it shows do the same", async () => {
-    await inConsole("#/try", async (page) => {
-      await page.getByLabel("Customer's name").fill("Ana O'Lima $(touch no)");
-      await page.getByRole("button", { name: "Store and charge the card" }).click();
-      await page.getByText("OK: Accepted").waitFor();
-      const commands = await page.getByRole("region", { name: "Commands for a shell" }).innerText();
-      assert.ok(!commands.includes(integrationKey));
-      const answer = JSON.parse(await shell(commands)) as {
-        readonly payment: { readonly hash: string; readonly transaction_status: unknown };
-      };
-      assert.deepEqual(
-        { ...(answer.payment.transaction_status as object), authcode: "" },
-        { acquirer: "EBANX", code: "OK", description: "Accepted", authcode: "" },
-      );
-      await page.getByLabel("Test card").selectOption({ label: "visa …6285: insufficient funds" });
-      await page.getByLabel("Country and currency").selectOption("pe PEN");
-      await page.getByLabel("Capture").selectOption("false");
-      await page.getByRole("button", { name: "Store and charge the card" }).click();
-      await page.getByText("NOK: Insufficient funds").waitFor();
-      await page.getByRole("link", { name: /^try-/ }).click();
-      await page
-        .getByRole("img", { name: /^Authorized 0\.00, captured 0\.00, refunded 0\.00 PEN$/ })
-        .waitFor();
-      await page.goto(`${testServer.url}/#/payment/${answer.payment.hash}`);
-      await page
-        .getByText("ANA O'LIMA $(TOUCH NO)")
-        .or(page.getByText("Ana O'Lima $(touch no)"))
-        .first()
-        .waitFor();
-    });
-  });
-
   const given = { server: () => testServer, receiver: () => receiver, made, inConsole, picture };
   viewTests(given);
   listTests(given);
   zoneTests({ server: () => testServer, inConsole, inWindow, picture });
+  newPaymentTests({ ...given, shell });
 
   test("what merchants and customers write stays text, in every field that is shown", async () => {
     const { hash } = await made({
@@ -772,7 +748,7 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
       seed: "7",
     });
     const { integration_key: keyOfWorld } = answer["world"] as { readonly integration_key: string };
-    await inConsole("#/try", async (page) => {
+    await inConsole("#/new", async (page) => {
       // Replaces every text of every answer, including texts that the server never produces.
       await page.route(/__cofre|\/ws\//, async (route) => {
         const response = await route.fetch();
@@ -801,8 +777,8 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
         await picture(page, `hostile-${title.toLowerCase()}`);
       }
       // The result of a charge from the page, as far as it is possible with such a token.
-      await page.goto(`${testServer.url}/#/try`);
-      await page.getByRole("button", { name: "Store and charge the card" }).click();
+      await page.goto(`${testServer.url}/#/new`);
+      await page.getByRole("button", { name: "Send payment" }).click();
       await page.getByText("onerror=").filter({ visible: true }).first().waitFor();
       assert.deepEqual(
         await page.evaluate(
@@ -933,10 +909,13 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
           await looked("question");
           await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
           await page.getByText("This account is not a world").waitFor();
-          await page.goto(`${testServer.url}/#/try`);
-          await page.getByRole("button", { name: "Store and charge the card" }).click();
-          await page.getByRole("region", { name: "Commands for a shell" }).waitFor();
-          await looked("try");
+          await page.goto(`${testServer.url}/#/new`);
+          await page.getByRole("button", { name: "Send payment" }).click();
+          await page.getByRole("region", { name: "Answer of /ws/direct" }).waitFor();
+          await looked("new");
+          await page.goto(`${testServer.url}/#/cards`);
+          await page.getByRole("table", { name: "3-D Secure" }).waitFor();
+          await looked("cards");
           await page.getByRole("button", { name: "Remove key" }).click();
           await page.getByLabel("Secret integration key").waitFor();
           await looked("key");
@@ -1052,7 +1031,7 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
 
   test("control: a window waits for the answers to its routed requests", async () => {
     let isAnswered = false;
-    await inConsole("#/try", async (page) => {
+    await inConsole("#/new", async (page) => {
       const requested = Promise.withResolvers<void>();
       await page.route("**/openapi.json", async (route) => {
         requested.resolve();
@@ -1066,7 +1045,7 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
   });
 
   test("control: work that fails in a window is reported, though a routed request is not answered", async () => {
-    const failing = inConsole("#/try", async (page) => {
+    const failing = inConsole("#/new", async (page) => {
       const requested = Promise.withResolvers<void>();
       await page.route("**/openapi.json", async () => {
         requested.resolve();

@@ -83,8 +83,8 @@ export function insightsTests({ browser, picture }: InsightsGiven): void {
   test("Insights without payments leads to the page that makes one", async () => {
     await inConsole("#/insights", async (page) => {
       await page.getByText("There are no payments in this period.").waitFor();
-      await page.locator(".nothing").getByRole("link", { name: "Try it" }).click();
-      await page.getByRole("heading", { name: "Try it", exact: true, level: 1 }).waitFor();
+      await page.locator(".nothing").getByRole("link", { name: "New payment" }).click();
+      await page.getByRole("heading", { name: "New payment", exact: true, level: 1 }).waitFor();
     });
   });
 

@@ -220,14 +220,14 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
     });
     const links: Readonly<Record<Role, readonly string[]>> = {
       viewer: [],
-      operator: ["Try it"],
-      admin: ["Try it", "Users", "Audit log"],
+      operator: ["New payment"],
+      admin: ["New payment", "Users", "Audit log"],
     };
     for (const role of ["viewer", "operator", "admin"] as const) {
       await as(role, "#/payments", async (page) => {
         const shown = await navigation(page).getByRole("link").allTextContents();
         assert.deepEqual(
-          shown.filter((name) => ["Try it", "Users", "Audit log"].includes(name)),
+          shown.filter((name) => ["New payment", "Users", "Audit log"].includes(name)),
           links[role],
         );
         const [mayAct, mayChange] = [role !== "viewer", role === "admin"];
@@ -262,7 +262,7 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
           mayChange ? 1 : 0,
         );
         for (const [address, may] of [
-          ["#/try", mayAct],
+          ["#/new", mayAct],
           ["#/people", mayChange],
           ["#/audit", mayChange],
         ] as const) {
@@ -364,9 +364,9 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
       await page.getByText("world: of people").waitFor();
       await page.getByText("open now").waitFor();
       assert.equal(await page.getByText(/test_[ip]k_/).count(), 0);
-      await page.goto(`${users.server.url}/#/try`);
-      await page.getByRole("button", { name: "Store and charge the card" }).click();
-      await page.getByText("OK: Accepted").waitFor();
+      await page.goto(`${users.server.url}/#/new`);
+      await page.getByRole("button", { name: "Send payment" }).click();
+      await page.locator(".made").getByText("Captured").waitFor();
       await page.goto(`${users.server.url}/#/payments`);
       await page.getByText("1 payment", { exact: true }).waitFor();
       const { body } = await users.server.get("/__cofre/worlds", {
@@ -426,7 +426,7 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
       await navigation(page).getByText("Rita, viewer").waitFor();
       await capture.waitFor({ state: "detached" });
       assert.equal(await page.getByRole("dialog").count(), 0);
-      assert.equal(await navigation(page).getByRole("link", { name: "Try it" }).count(), 0);
+      assert.equal(await navigation(page).getByRole("link", { name: "New payment" }).count(), 0);
       await page.getByRole("status").filter({ hasText: "Your role is viewer now." }).waitFor();
 
       await page.evaluate("location.hash = '#/payments'");
@@ -470,19 +470,16 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
   test("an action that the role no longer allows is refused with a message, and the page shows what it allows", async () => {
     const ruth = await users.invited(await users.signIn(staff.admin), "Ruth", "operator");
     await inWindow(async (page) => {
-      await page.goto(`${users.server.url}/#/try`);
+      await page.goto(`${users.server.url}/#/new`);
       await fillSignIn(page, ruth);
-      await page.getByRole("button", { name: "Store and charge the card" }).waitFor();
+      await page.getByRole("button", { name: "Send payment" }).waitFor();
       await (
         await users.signIn(staff.admin)
       ).call("/__cofre/users", { action: "set_role", id: ruth.id, role: "viewer" });
-      await page.getByRole("button", { name: "Store and charge the card" }).click();
+      await page.getByRole("button", { name: "Send payment" }).click();
       await page.getByText("Your role does not allow this.").first().waitFor();
       await navigation(page).getByText("Ruth, viewer").waitFor();
-      assert.equal(
-        await page.getByRole("button", { name: "Store and charge the card" }).count(),
-        0,
-      );
+      assert.equal(await page.getByRole("button", { name: "Send payment" }).count(), 0);
     });
   });
 

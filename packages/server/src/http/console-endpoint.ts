@@ -10,6 +10,7 @@ const scripts = [
   "actions",
   "api",
   "audit",
+  "cards",
   "csv",
   "curl",
   "dom",
@@ -30,10 +31,13 @@ const scripts = [
   "messages-es",
   "messages-pt-br",
   "money",
+  "new-payment",
   "newest",
   "notification-list",
   "notifications",
   "payment",
+  "payment-exchange",
+  "payment-form",
   "people",
   "pieces",
   "poll",
@@ -46,9 +50,7 @@ const scripts = [
   "sign-in",
   "state",
   "story",
-  "test-cards",
   "tokens",
-  "try",
   "typed",
   "when",
   "words",
@@ -147,6 +149,8 @@ function ofPage(name: string): URL {
 
 /** Says in the page's head how it is used. */
 const modeMark = '<meta name="cofre-console" content="key" />';
+/** Says what the server is: the page shows some views in a sandbox only. */
+const environmentMark = '<meta name="cofre-environment" content="sandbox" />';
 
 /**
  * The console (docs/console.md): the page at `/` and its parts. The files are public, because they
@@ -163,7 +167,9 @@ export function consoleEndpoints(
     return {
       status: 200,
       type: "text/html; charset=utf-8",
-      body: text.replace(modeMark, modeMark.replace("key", mode)),
+      body: text
+        .replace(modeMark, modeMark.replace("key", mode))
+        .replace(environmentMark, environmentMark.replace("sandbox", environment)),
       headers: headersWith(`'self' '${digestOfImportMap(text)}'`),
     };
   };

@@ -54,6 +54,8 @@ const bare = {
   "/__cofre/settings": read,
   "/__cofre/simulator": action("admin", "simulator_instructed"),
   "/__cofre/faults": read,
+  "/__cofre/test-cards": read,
+  "/__cofre/countries": read,
   "/__cofre/worlds": action("admin", "world_created"),
   "/__cofre/world": read,
   "/__cofre/clock": read,

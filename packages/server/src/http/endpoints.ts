@@ -14,6 +14,7 @@ import type { StoreStats } from "../stores/store.ts";
 import type { Endpoint, ServedEndpoint } from "../wire/endpoint.ts";
 import type { EndpointDeps } from "../wire/endpoints/deps.ts";
 import { wireEndpoints } from "../wire/endpoints/index.ts";
+import { countriesEndpoint } from "./admin/countries-endpoint.ts";
 import { explainEndpoint } from "./admin/explain-endpoint.ts";
 import { faultsEndpoint } from "./admin/faults-endpoint.ts";
 import { figuresEndpoint } from "./admin/figures-endpoint.ts";
@@ -28,6 +29,7 @@ import { requestsEndpoint } from "./admin/requests-endpoint.ts";
 import { settingsEndpoint } from "./admin/settings-endpoint.ts";
 import { type Instruct, simulatorEndpoint } from "./admin/simulator-endpoint.ts";
 import { statsEndpoint, statsOfWorld } from "./admin/stats-endpoint.ts";
+import { testCardsEndpoint } from "./admin/test-cards-endpoint.ts";
 import { timelineEndpoint } from "./admin/timeline-endpoint.ts";
 import { tokensEndpoint } from "./admin/tokens-endpoint.ts";
 import { worldsEndpoints } from "./admin/worlds-endpoint.ts";
@@ -164,5 +166,7 @@ function sandboxEndpoints(
       checkAddress,
     }),
     faultsEndpoint(faultQueue, operations, isSimulated),
+    testCardsEndpoint(),
+    countriesEndpoint(),
   ];
 }

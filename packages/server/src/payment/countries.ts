@@ -9,7 +9,7 @@ import type { Brand } from "../vault/brand.ts";
  * BP-DR-22, then 24 to 28.
  */
 const addressFields = ["zipcode", "address", "streetNumber", "city", "state"] as const;
-const countryFields = ["document", ...addressFields] as const;
+export const countryFields = ["document", ...addressFields] as const;
 export type CountryField = (typeof countryFields)[number];
 
 /**

@@ -29,14 +29,15 @@ export async function inContext(
 }
 
 /**
- * Opens a page for the work. Afterwards the page has reported no error, and has sent requests to
- * this origin only. Returns the addresses that it has requested.
+ * Opens a page for the work. Afterwards the page has reported no error, except for `expected`, and
+ * has sent requests to this origin only. Returns the addresses that it has requested.
  */
 export async function inPage(
   browser: Browser,
   origin: string,
   work: (page: Page) => Promise<void>,
   options: BrowserContextOptions = {},
+  expected?: RegExp,
 ): Promise<readonly string[]> {
   const sent: string[] = [];
   await inContext(
@@ -46,7 +47,10 @@ export async function inPage(
       const page = await context.newPage();
       const { errors, requests } = listen(page);
       await work(page);
-      assert.deepEqual(errors, []);
+      assert.deepEqual(
+        errors.filter((error) => expected?.test(error) !== true),
+        [],
+      );
       assert.deepEqual(
         requests.filter((url) => new URL(url).origin !== origin),
         [],

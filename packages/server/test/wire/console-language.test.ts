@@ -76,18 +76,13 @@ const untranslated: Readonly<Record<string, string>> = {
   "status:declined amount:>500 country:mx": "what a search expects",
   notificationEndpoints: "a setting",
   "cofre listen": "a command",
-  KEY: "a variable of the shell",
+  curl: "a program",
+  JSON: "a format",
+  POST: "a method",
   "/#invite=": "a part of a link",
   Manaus: "a city",
   Cancún: "a city",
   Tijuana: "a city",
-  "Ana Lima": "a customer",
-  "Rua E": "a customer's address",
-  Maracanaú: "a customer's address",
-  "br USD": "the value of an option",
-  "br BRL": "the value of an option",
-  "pe PEN": "the value of an option",
-  "pe USD": "the value of an option",
   held: "a class",
   captured: "a class",
   refunded: "a class",
@@ -140,7 +135,7 @@ const formats = `{
   exact: format.exactText("2026-02-01 15:30:05"),
   utc: format.utcText("2026-02-01T15:30:00.000Z"),
   counts: [1, 2, 12345].map((count) => t("payments", { count })),
-  parts: parts("list.none_try", { link: { to: "#/try" } }).filter((part) => typeof part === "object"),
+  parts: parts("list.none_new", { link: { to: "#/new" } }).filter((part) => typeof part === "object"),
   state: t("state.captured"),
 }`;
 
@@ -251,7 +246,7 @@ describe("the languages of the console", () => {
       exact: "Feb 1, 2026, 12:30:05 PM",
       utc: "2026-02-01 15:30:00 UTC",
       counts: ["1 payment", "2 payments", "12,345 payments"],
-      parts: [{ to: "#/try" }],
+      parts: [{ to: "#/new" }],
       state: "Captured",
     });
   });
@@ -267,7 +262,7 @@ describe("the languages of the console", () => {
       exact: "1 de fev. de 2026, 12:30:05",
       utc: "2026-02-01 15:30:00 UTC",
       counts: ["1 pagamento", "2 pagamentos", "12.345 pagamentos"],
-      parts: [{ to: "#/try" }],
+      parts: [{ to: "#/new" }],
       state: "Capturado",
     });
   });

@@ -47,7 +47,16 @@ export const magicCards: readonly (readonly [
   ["4000000000001109", "visa", "three_d_secure_required"],
 ];
 
-const ordinary: CardTraits = {
+/** What 3-D Secure does with the cards that are for it. */
+export const threeDSecureResults: Readonly<
+  Record<string, "frictionless" | "challenge_succeeds" | "challenge_fails">
+> = {
+  "4000000000001000": "frictionless",
+  "4000000000001091": "challenge_succeeds",
+  "4000000000001109": "challenge_fails",
+};
+
+export const ordinary: CardTraits = {
   funding: "credit",
   foreign: false,
   ecommerce: true,

@@ -1,0 +1,38 @@
+import {
+  magicCards,
+  ordinary,
+  scenarioCards,
+  threeDSecureResults,
+} from "../connectors/simulator/magic-cards.ts";
+import type { CardTraits } from "../connectors/connector.ts";
+import { ownValue } from "../kernel/own.ts";
+import type { DeclineReason } from "../payment/payment.ts";
+import type { Brand } from "../vault/brand.ts";
+
+/** A published test number and what the simulated issuer and the acquirer's tables do with it. */
+export interface TestCard {
+  readonly digits: string;
+  readonly brand: Brand;
+  /** The issuer's decision, if no rule refuses the payment before it. */
+  readonly result: "approved" | DeclineReason;
+  readonly traits: CardTraits;
+  readonly threeDSecure: (typeof threeDSecureResults)[string] | undefined;
+}
+
+/** All of them, in the order of docs/wire/sandbox.md. */
+export const testCards: readonly TestCard[] = [
+  ...magicCards.map(([digits, brand, result]): TestCard => ({
+    digits,
+    brand,
+    result: result === "approve" ? "approved" : result,
+    traits: ordinary,
+    threeDSecure: ownValue(threeDSecureResults, digits),
+  })),
+  ...scenarioCards.map(([digits, brand, traits]): TestCard => ({
+    digits,
+    brand,
+    result: "approved",
+    traits,
+    threeDSecure: undefined,
+  })),
+];
