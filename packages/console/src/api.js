@@ -292,9 +292,10 @@ function posted(fields, { once, key = keyOfTab(), account = accountOfTab() }) {
  * @param {string} path
  * @param {Readonly<Record<string, unknown>>} fields
  * @param {AbortSignal} stop ends the waiting for an answer
+ * @param {Subject} subject
  * @returns {Promise<Exchange>}
  */
-export async function exchange(path, fields, stop) {
+export async function exchange(path, fields, stop, subject) {
   const begun = performance.now();
   const signal = AbortSignal.any([stop, AbortSignal.timeout(longestMs)]);
   /** @type {number | undefined} */
@@ -303,7 +304,7 @@ export async function exchange(path, fields, stop) {
   /** @type {Exchange["end"]} */
   let how = "answer";
   try {
-    const response = await fetch(path, { ...posted(fields, {}), signal });
+    const response = await fetch(path, { ...posted(fields, subject), signal });
     status = response.status;
     hear(response);
     text = await response.text();

@@ -22,7 +22,7 @@ import { mayDo, personOfPage } from "./session.js";
 import { declineOptions, faultOptions, faultWords, own, reasonWords } from "./words.js";
 
 /** @import { ReadonlySignal } from "@preact/signals" */
-/** @import { Exchange, Listed, Page } from "./api.js" */
+/** @import { Exchange, Listed, Page, Subject } from "./api.js" */
 /** @import { Country, Request, Tables, TestCard, Values } from "./payment-form.js" */
 
 /**
@@ -37,7 +37,7 @@ import { declineOptions, faultOptions, faultWords, own, reasonWords } from "./wo
  */
 /**
  * @typedef {object} Model
- * @property {Tables} tables
+ * @property {ReadonlySignal<Tables>} tables
  * @property {ReadonlySignal<Values>} typed
  * @property {ReadonlySignal<Outcome | undefined>} outcome
  * @property {ReadonlySignal<readonly Stored[]>} stored
@@ -66,13 +66,12 @@ const settledStates = new Set(["authorized", "captured", "declined", "voided", "
 export async function newPaymentView(main, _words, query, abort) {
   const subject = subjectOfTab();
   const place = JSON.stringify([subject, personOfPage()?.id]);
-  const [{ countries }, { cards }, { clock }] = await Promise.all([
+  const [{ countries }, { cards }, firstYear] = await Promise.all([
     /** @type {Promise<{ countries: Country[] }>} */ (call("/__cofre/countries", {})),
     /** @type {Promise<{ cards: TestCard[] }>} */ (call("/__cofre/test-cards", {})),
-    // A world may be at any time.
-    /** @type {Promise<{ clock: { now: string } }>} */ (call("/__cofre/clock", {})),
+    yearOf(subject),
   ]);
-  const tables = { countries, cards, year: Number(clock.now.slice(0, 4)) };
+  const tables = signal({ countries, cards, year: firstYear });
   const typed = signal(
     /** @type {Values} */ ({
       merchant_payment_code: `order-${newName().slice(0, 8)}-1`,
@@ -91,7 +90,7 @@ export async function newPaymentView(main, _words, query, abort) {
   };
   /** @param {Request} request */
   const ask = async ({ path, fields }) => {
-    const answer = await exchange(path, fields, AbortSignal.any([abort, stopping.signal]));
+    const answer = await exchange(path, fields, AbortSignal.any([abort, stopping.signal]), subject);
     become({ exchanges: [...(outcome.value?.exchanges ?? []), answer] });
     return answer;
   };
@@ -130,10 +129,9 @@ export async function newPaymentView(main, _words, query, abort) {
   };
   const send = async () => {
     if (outcome.value?.isBusy === true) return;
-    const { values } = formOf(typed.value, tables);
-    const { merchant_payment_code: code = "", card_number: number = "" } = values;
+    const { value: sent } = typed;
     outcome.value = {
-      code,
+      code: sent["merchant_payment_code"] ?? "",
       isBusy: true,
       exchanges: [],
       payment: undefined,
@@ -141,8 +139,12 @@ export async function newPaymentView(main, _words, query, abort) {
       refusal: undefined,
     };
     await busy(async () => {
-      const add = faultOf(values, faultWords(values["fault"] ?? "").waits);
-      const added = add === undefined ? undefined : await call("/__cofre/faults", { add });
+      // The clock may have been moved since the form was shown.
+      tables.value = { ...tables.value, year: await yearOf(subject) };
+      const { values } = formOf(sent, tables.value);
+      const { card_number: number = "", fault: kind = "" } = values;
+      const add = faultOf(values, faultWords(kind).waits);
+      const added = add === undefined ? {} : await call("/__cofre/faults", { add }, subject);
       try {
         const [first, second] = requestsOf(values);
         if (first === undefined) return;
@@ -155,7 +157,7 @@ export async function newPaymentView(main, _words, query, abort) {
         const [, charge = second] = requestsOf(values, token);
         await take(await ask(charge));
       } finally {
-        const { fault } = /** @type {{ fault?: { id: string } }} */ (added ?? {});
+        const { fault } = /** @type {{ fault?: { id: string } }} */ (added);
         // It may have been removed by hand.
         if (fault !== undefined)
           await call("/__cofre/faults", { clear: fault.id }, subject).catch(() => undefined);
@@ -212,6 +214,17 @@ function showAnswer(main) {
   const title = main.querySelector(".beside h2");
   const { top = 0 } = title?.getBoundingClientRect() ?? {};
   if (top < 0 || top > innerHeight) title?.scrollIntoView();
+}
+
+/**
+ * The year of the account's clock: a world may be at any time.
+ * @param {Subject} subject
+ */
+async function yearOf(subject) {
+  const { clock } = /** @type {{ clock: { now: string } }} */ (
+    await call("/__cofre/clock", {}, subject)
+  );
+  return Number(clock.now.slice(0, 4));
 }
 
 /** @param {Exchange | undefined} last */
@@ -317,7 +330,7 @@ export function countryName(code) {
 
 /** @param {{ model: Model }} props */
 function NewPayment({ model }) {
-  const form = formOf(model.typed.value, model.tables);
+  const form = formOf(model.typed.value, model.tables.value);
   const { values, needed, card } = form;
   const { source, fault = "" } = values;
   const isBusy = model.outcome.value?.isBusy === true;
@@ -345,7 +358,10 @@ function NewPayment({ model }) {
           <legend>${t("view.payment")}</legend>
           ${input("country", {
             label: t("facts.country"),
-            options: model.tables.countries.map(({ country }) => [country, countryName(country)]),
+            options: model.tables.value.countries.map(({ country }) => [
+              country,
+              countryName(country),
+            ]),
           })}
           ${input("currency_code", { label: t("new.currency"), options: form.currencies.map((each) => [each, shown(each)]) })}
           ${input("amount_total", { label: t("head.amount"), mode: "decimal" })}
@@ -463,14 +479,14 @@ function Field({ model, name, label, value, options, choices = [], mode = "text"
           ${choices.map((each) => html`<option key=${each} value=${each}></option>`)}
         </datalist>`
       }
-      ${isRefused && html`<p id=${`${id}-refusal`} class="refusal">${shown(refusal.text)} <a href=${`/docs#${refusal.code}`}>${shown(refusal.code)}</a></p>`}
+      ${isRefused && html`<p id=${`${id}-refusal`} class="refusal">${shown(refusal.text)} <a href=${`/docs/errors#${refusal.code}`}>${shown(refusal.code)}</a></p>`}
     </div>
   `;
 }
 
 /** @param {{ model: Model, values: Values, input: Input }} props */
 function CardFields({ model, values, input }) {
-  const options = model.tables.cards.map((card) => [
+  const options = model.tables.value.cards.map((card) => [
     card.card_number,
     `${shown(card.brand)} •••• ${shown(card.card_number.slice(-4))}: ${resultText(card)}`,
   ]);

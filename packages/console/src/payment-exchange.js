@@ -84,7 +84,8 @@ export function Answer({ outcome, onQuery }) {
       ${
         refusal !== undefined &&
         html`<p class="problem">
-          ${shown(refusal.text)} <a href=${`/docs#${refusal.code}`}>${shown(refusal.code)}</a>
+          ${shown(refusal.text)}
+          <a href=${`/docs/errors#${refusal.code}`}>${shown(refusal.code)}</a>
         </p>`
       }
       ${!isBusy && payment === undefined && last !== undefined && isUnclear(last) && html`<${Lost} last=${last} onQuery=${onQuery} />`}

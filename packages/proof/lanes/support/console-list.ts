@@ -21,7 +21,7 @@ export function listTests({ server, made, inConsole }: ConsoleGiven): void {
     const [sample] = body["payments"] as Readonly<Record<string, unknown>>[];
     const calls = 12;
     const held = Promise.withResolvers<void>();
-    await inConsole("#/try", async (page) => {
+    await inConsole("#/new", async (page) => {
       await page.route("**/__cofre/payments", async (route) => {
         const { before, count } = route.request().postDataJSON() as Readonly<
           Record<string, string | undefined>

@@ -110,7 +110,7 @@ export function newPaymentTests({ server, made, inConsole, picture, shell }: Giv
       assert.equal(await email.getAttribute("aria-invalid"), "true");
       assert.equal(
         await why.getByRole("link", { name: "BP-DR-17" }).getAttribute("href"),
-        "/docs#BP-DR-17",
+        "/docs/errors#BP-DR-17",
       );
       await email.fill("ana@example.com");
       await why.waitFor({ state: "detached" });
