@@ -515,10 +515,10 @@ function Count({ model }) {
   const words = model.hasMore.value ? t("so_far", { found: counted }) : counted;
   const phase = model.phase.value;
   if (phase === "loading") return html`<p class="soft looking" role="status">${t("loading")}</p>`;
-  const dates = hasDates(model.filter["search"] ?? "") ? ` ${t("list.dates_in", { zone })}` : "";
   return html`
     <p class="soft counted">
-      <span role="status">${phase === "read" ? `${words}${dates}` : ""}</span>
+      <span role="status">${phase === "read" ? words : ""}</span>
+      ${hasDates(model.filter["search"] ?? "") && html` <span>${t("list.dates_in", { zone })}</span>`}
       <${Searching} model=${model} />
     </p>
   `;

@@ -69,7 +69,8 @@ export function zoneTests({ server, inConsole, inWindow, picture }: ZoneGiven): 
         await page.getByText("No entries match.").waitFor();
         await search.fill("after:2026-02-28 before:2026-03-01");
         await search.press("Enter");
-        await page.getByText("1 payment Dates are in America/Mexico_City.").waitFor();
+        await page.getByText("1 payment", { exact: true }).waitFor();
+        await page.getByText("Dates are in America/Mexico_City.").waitFor();
         const [file] = await Promise.all([
           page.waitForEvent("download"),
           page.getByRole("button", { name: "Export CSV" }).click(),
