@@ -230,6 +230,18 @@ export class CofreClient {
     return this.#ofPayment("/__cofre/timeline", name);
   }
 
+  /** A request of the interface, or another call that changes something, as a client sends it. */
+  async operate(path: string, fields: Answer, waitMs = timeoutMs): Promise<Answer> {
+    return this.#call(path, fields, { timeoutMs: waitMs });
+  }
+
+  /** The payment with this code or hash, as the list of payments shows it: one, or none. */
+  async findPayment(name: string): Promise<{ readonly payments: readonly Answer[] }> {
+    const { payments } = await this.#call("/__cofre/payments", { search: name, limit: 1 });
+    const listed: unknown[] = Array.isArray(payments) ? payments : this.#otherVersion();
+    return { payments: listed.filter(isRecord) };
+  }
+
   /** The account's newest payments, at most `most`, and whether there are no others. */
   async newestPayments(
     most: number,

@@ -14,6 +14,8 @@ import { paymentCommand } from "./payment.ts";
 import { proxyCommand } from "./proxy.ts";
 import { runCommand } from "./run.ts";
 import { scanCommand } from "./scan.ts";
+import { seedCommand } from "./seed.ts";
+import { triggerCommand } from "./trigger.ts";
 import { worldCommand } from "./world.ts";
 
 const settingOptions = {
@@ -48,6 +50,8 @@ export const commands = {
   world: worldCommand,
   clock: clockCommand,
   payment: paymentCommand,
+  trigger: triggerCommand,
+  seed: seedCommand,
   notification: notificationCommand,
   fault: faultCommand,
   audit: auditCommand,

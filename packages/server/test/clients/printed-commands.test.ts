@@ -121,7 +121,10 @@ describe("the other commands of README.md", () => {
 describe("the commands that make and move worlds, as they are printed", () => {
   for (const [page, headings] of [
     ["README.md", ["## Worlds, clock and faults"]],
-    ["docs/test-worlds.md", ["## Worlds", "## Test clock", "## Fault injection"]],
+    [
+      "docs/test-worlds.md",
+      ["## Worlds", "## Test clock", "## Fault injection", "## Sample payments"],
+    ],
   ] as const) {
     test(`in ${page}`, { skip }, async (context) => {
       const settings = {
