@@ -202,8 +202,9 @@ export function nameWorld(name) {
  * message?: number }} Delivery
  */
 /**
- * @typedef {{ number: number, notification_type: string, hash: string, at: string, deliveries:
- * Delivery[] }} ListedNotification
+ * `merchant_payment_code`: in lists of all payments' notifications.
+ * @typedef {{ number: number, notification_type: string, hash: string, merchant_payment_code?:
+ * string | null, at: string, deliveries: Delivery[] }} ListedNotification
  */
 
 /** A refusal by the server, with its text in the language of the page, or its English message. */

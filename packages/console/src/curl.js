@@ -33,6 +33,20 @@ export function curlOf(path, fields, origin = location.origin) {
   return [command, ...pairs.map(([name, value]) => parameter(name, value))].join(" ");
 }
 
+/**
+ * A command that sends a message as Cofre sends it; without an address, to that in the variable
+ * `URL`.
+ * @param {Readonly<Record<string, string>>} headers
+ * @param {string} body
+ * @param {string} [address]
+ */
+export function curlOfMessage(headers, body, address) {
+  const to =
+    address === undefined ? `"$URL"` : word(address.replaceAll(unseen, encodeURIComponent));
+  const given = Object.entries(headers).map(([name, value]) => `-H ${quoted(`${name}: ${value}`)}`);
+  return [`curl -s ${to}`, ...given, `--data-raw ${quoted(body)}`].join(" \\\n  ");
+}
+
 /** @param {unknown} value */
 function isPlain(value) {
   if (typeof value === "string") return value.search(unseen) < 0;

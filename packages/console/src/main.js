@@ -24,7 +24,6 @@ import { showKeys, viewShown, watchKeys } from "./keys.js";
 import { language, t } from "./language.js";
 import { forgetList, listView } from "./list.js";
 import { newPaymentView } from "./new-payment.js";
-import { notificationsView } from "./notification-list.js";
 import { paymentView } from "./payment.js";
 import { peopleView } from "./people.js";
 import {
@@ -43,6 +42,7 @@ import { shell } from "./state.js";
 import { tokensView } from "./tokens.js";
 import { putBack, typedIn } from "./typed.js";
 import { own, roleWords } from "./words.js";
+import { webhooksView } from "./webhooks.js";
 import { worldsView } from "./worlds.js";
 
 /**
@@ -76,7 +76,7 @@ const views = {
   },
   payments,
   payment: { title: t("view.payment"), view: paymentView, of: "payments" },
-  notifications: { title: t("view.notifications"), view: notificationsView, key: "g n" },
+  webhooks: { title: t("view.webhooks"), view: webhooksView, key: "g h" },
   tokens: { title: t("view.tokens"), view: tokensView, key: "g t" },
   insights: { title: t("view.insights"), view: insightsView, key: "g i" },
   worlds: { title: t("view.worlds"), view: worldsView, group: sandbox, key: "g w" },

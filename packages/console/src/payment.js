@@ -115,8 +115,8 @@ function Head({ payment }) {
         <a href=${listAddress()} rel="up" onClick=${back}>← ${t("view.payments")}</a>
         <kbd aria-hidden="true">Esc</kbd>
         ${count > 0 && html`<span class="soft">${t("payment.place", { place, all: count })}</span>`}
-        ${after !== undefined && html`<${Neighbour} rel="prev" hash=${after} text=${t("payment.newer")} letter="k" />`}
-        ${before !== undefined && html`<${Neighbour} rel="next" hash=${before} text=${t("payment.older")} letter="j" />`}
+        ${after !== undefined && html`<${Neighbour} rel="prev" address=${`#/payment/${after}`} />`}
+        ${before !== undefined && html`<${Neighbour} rel="next" address=${`#/payment/${before}`} />`}
       </p>
       <p class="sum">
         <strong>${amountText(amount, currency)} ${shown(currency)}</strong>${" "}
@@ -146,23 +146,25 @@ function Mark({ payment }) {
 
 /**
  * A link that replaces the present entry of the history, so that Back still leads to the list.
- * @param {{ rel: string, hash: string, text: string, letter: string }} props
+ * @param {{ rel: "prev" | "next", address: string }} props
  */
-function Neighbour({ rel, hash, text, letter }) {
-  const address = `#/payment/${hash}`;
+export function Neighbour({ rel, address }) {
+  const isNewer = rel === "prev";
   /** @param {MouseEvent} event */
   const go = (event) => {
     event.preventDefault();
     location.replace(address);
   };
   return html`<span class="neighbour"
-    ><a href=${address} rel=${rel} onClick=${go}>${text}</a>
-    <kbd aria-hidden="true">${letter}</kbd></span
+    ><a href=${address} rel=${rel} onClick=${go}
+      >${isNewer ? t("payment.newer") : t("payment.older")}</a
+    >
+    <kbd aria-hidden="true">${isNewer ? "k" : "j"}</kbd></span
   >`;
 }
 
 /** @param {{ text: string, label: string, isShown?: boolean }} props */
-function Copy({ text, label, isShown = false }) {
+export function Copy({ text, label, isShown = false }) {
   const copy = () =>
     void navigator.clipboard.writeText(text).then(
       () => say(t("copied")),

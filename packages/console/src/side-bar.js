@@ -6,6 +6,7 @@ import { exactMinute, timeOf, timeOfDay, utcText } from "./format.js";
 import { html } from "./html.js";
 import { keepLanguage, language, languageOptions, t } from "./language.js";
 import { refreshNow } from "./poll.js";
+import { countReceivers } from "./receivers.js";
 import { mayDo } from "./session.js";
 import { clock, counters, shell, stateCounts } from "./state.js";
 import { own, roleWords } from "./words.js";
@@ -232,15 +233,7 @@ async function refreshCounters() {
     await call("/__cofre/notifications", { order: "newest", limit: 1 }, subject)
   );
   if (JSON.stringify(subject) !== JSON.stringify(subjectOfTab())) return;
-  const off = endpoints.filter(({ state }) => state !== "enabled").length;
-  const { notifications: _, ...others } = counters.value;
-  counters.value =
-    off === 0
-      ? others
-      : {
-          ...others,
-          notifications: { text: t("side.receivers_off", { count: off }), isBad: true },
-        };
+  countReceivers(endpoints);
 }
 
 const everyMs = 2_000;

@@ -18,6 +18,7 @@ import { insightsTests } from "./support/console-insights.ts";
 import { newPaymentTests } from "./support/console-new-payment.ts";
 import { look, viewTests } from "./support/console-views.ts";
 import { zoneTests } from "./support/console-zone.ts";
+import { webhookTests } from "./support/console-webhooks.ts";
 import {
   directBody,
   integrationKey,
@@ -714,6 +715,7 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
   listTests(given);
   zoneTests({ server: () => testServer, inConsole, inWindow, picture });
   newPaymentTests({ ...given, shell });
+  webhookTests(given);
 
   test("what merchants and customers write stays text, in every field that is shown", async () => {
     const { hash } = await made({
@@ -757,7 +759,7 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
       for (const [title, address] of Object.entries({
         Payments: "#/payments",
         Payment: `#/payment/${hash}`,
-        Notifications: "#/notifications",
+        Webhooks: "#/webhooks",
         Tokens: "#/tokens",
         Insights: "#/insights",
         Faults: "#/faults",
@@ -880,9 +882,13 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
           await page.getByRole("button", { name: "Refund…" }).click();
           await looked("dialog");
           await page.keyboard.press("Escape");
-          await page.goto(`${testServer.url}/#/notifications`);
+          await page.goto(`${testServer.url}/#/webhooks`);
           await page.getByRole("table", { name: "Notifications, newest first" }).waitFor();
-          await looked("notifications");
+          await looked("webhooks");
+          await page.keyboard.press("j");
+          await page.keyboard.press("Enter");
+          await page.getByText("Valid signature", { exact: true }).waitFor();
+          await looked("webhook");
           await page.goto(`${testServer.url}/#/insights`);
           await page.getByRole("heading", { name: "Brands", exact: true }).waitFor();
           for (const summary of await page.locator("main summary").all()) await summary.click();

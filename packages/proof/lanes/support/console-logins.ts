@@ -234,13 +234,10 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
         await page.goto(`${users.server.url}/#/payment/${hash}`);
         await page.getByRole("img", { name: /^Authorized 100\.00/ }).waitFor();
         assert.equal(await page.getByRole("button", { name: "Capture…" }).count(), mayAct ? 1 : 0);
-        await page.goto(`${users.server.url}/#/notifications`);
+        await page.goto(`${users.server.url}/#/webhooks`);
         await page.getByText(/^\d+ notifications?$/).waitFor();
         assert.equal((await page.getByRole("button", { name: /^Resend/ }).count()) > 0, mayAct);
-        await page
-          .getByRole("table", { name: "Receivers" })
-          .getByText("shop", { exact: true })
-          .waitFor();
+        await page.locator(".receivers").getByText("shop", { exact: true }).waitFor();
         assert.equal(
           await page.getByRole("button", { name: "Disable shop" }).count(),
           mayChange ? 1 : 0,

@@ -43,7 +43,7 @@ export async function look(page: Page): Promise<void> {
 }
 
 /** Tests of the views other than payments. */
-export function viewTests({ server, receiver, made, inConsole }: ConsoleGiven): void {
+export function viewTests({ server, made, inConsole }: ConsoleGiven): void {
   const navigation = (page: Page) => page.getByRole("navigation", { name: "Console" });
   const heading = (page: Page, name: string) =>
     page.getByRole("heading", { name, exact: true, level: 1 });
@@ -68,12 +68,12 @@ export function viewTests({ server, receiver, made, inConsole }: ConsoleGiven): 
     await inConsole("#/payments", async (page) => {
       const link = (name: string) => navigation(page).getByRole("link", { name, exact: true });
       await page.getByRole("table").waitFor();
-      await link("Notifications").focus();
+      await link("Webhooks").focus();
       await page.keyboard.press("Enter");
-      await heading(page, "Notifications").waitFor();
-      assert.equal(await focused(page), "Notifications", "whoever cannot see it hears it");
-      assert.equal(await page.title(), "Notifications · Cofre");
-      assert.equal(await link("Notifications").getAttribute("aria-current"), "page");
+      await heading(page, "Webhooks").waitFor();
+      assert.equal(await focused(page), "Webhooks", "whoever cannot see it hears it");
+      assert.equal(await page.title(), "Webhooks · Cofre");
+      assert.equal(await link("Webhooks").getAttribute("aria-current"), "page");
       assert.equal(await link("Payments").getAttribute("aria-current"), null);
       await page.goBack();
       await heading(page, "Payments").waitFor();
@@ -127,7 +127,7 @@ export function viewTests({ server, receiver, made, inConsole }: ConsoleGiven): 
       await heading(page, "New payment").waitFor();
       await keyboard.press("?");
       const help = page.getByRole("dialog", { name: "Keyboard shortcuts" });
-      await help.getByText("Notifications", { exact: true }).waitFor();
+      await help.getByText("Webhooks", { exact: true }).waitFor();
       await keyboard.press("g");
       await keyboard.press("n");
       await help.getByLabel("Use shortcuts in this tab").uncheck();
@@ -180,107 +180,6 @@ export function viewTests({ server, receiver, made, inConsole }: ConsoleGiven): 
       await clock.getByText("Mar 6, 2026, 1:00 PM", { exact: true }).waitFor();
     });
     await server().postJson("/__cofre/world", { integration_key: key, action: "delete" });
-  });
-
-  test("all notifications show with their deliveries, and failed ones are sent again", async () => {
-    receiver().isGone = true;
-    const own = await made({ notification_url: `${receiver().url}gone` });
-    await inConsole("#/notifications", async (page) => {
-      const rowOf = (hash: string) =>
-        page.getByRole("row").filter({ has: page.locator(`a[href="#/payment/${hash}"]`) });
-      const row = rowOf(own.hash);
-      await row.filter({ hasText: /failed, 1 attempt, 410/ }).waitFor();
-      const later = await made();
-      await look(page);
-      await rowOf(later.hash)
-        .filter({ hasText: /delivered, 1 attempt, 200/ })
-        .waitFor();
-      const reported = page.getByRole("table", { name: "Notifications, newest first" });
-      const [first = ""] = await reported.locator("tbody tr").allTextContents();
-      assert.ok(first.includes(`…${later.hash.slice(-8)}`), "the newest stands first");
-      await page.getByLabel("Delivery state").focus();
-      await page.getByLabel("Delivery state").selectOption("failed");
-      await page.getByText("1 notification", { exact: true }).waitFor();
-      assert.equal(new URL(page.url()).hash, "#/notifications?state=failed");
-      assert.equal(await page.evaluate("document.activeElement.name"), "state");
-      await row.waitFor();
-      receiver().isGone = false;
-      await page.getByRole("button", { name: "Resend failed" }).click();
-      await page.getByRole("status").filter({ hasText: "1 resent." }).waitFor();
-      await page.getByText("0 notifications", { exact: true }).waitFor();
-      await page.getByRole("button", { name: "Resend failed" }).click();
-      await page
-        .getByRole("status")
-        .filter({ hasText: "There are no failed deliveries." })
-        .waitFor();
-      const received = () => receiver().received.filter((body) => body.includes(later.hash)).length;
-      assert.equal(received(), 1);
-      await page.getByLabel("Delivery state").selectOption("delivered");
-      await rowOf(later.hash)
-        .getByRole("button", { name: /^Resend number \d+$/ })
-        .click();
-      await page.getByRole("status").filter({ hasText: "1 resent." }).waitFor();
-      for (let look = 0; look < 1_000 && received() < 2; look += 1)
-        await new Promise((resolve) => void setTimeout(resolve, 20));
-      assert.equal(received(), 2);
-      await row.getByRole("link").click();
-      await heading(page, "Payment").waitFor();
-      await page.getByText(own.code, { exact: true }).waitFor();
-      assert.equal(await page.title(), `${own.code} · Cofre`);
-    });
-    await post("/__cofre/notifications", { replay: "failed" });
-  });
-
-  test("receivers show with their state, and one that has answered 410 is switched on again", async () => {
-    receiver().isGone = true;
-    await post("/__cofre/settings", {
-      settings: { notificationEndpoints: [{ id: "shop", url: `${receiver().url}gone` }] },
-    });
-    const kept = await made();
-    await inConsole("#/notifications", async (page) => {
-      const row = (name: string) =>
-        page.getByRole("table", { name: "Receivers" }).getByRole("row").filter({ hasText: name });
-      const received = () => receiver().received.filter((body) => body.includes(kept.hash)).length;
-      const said = (text: string) => page.getByRole("status").filter({ hasText: text }).waitFor();
-      await row("account-url").getByText("enabled", { exact: true }).waitFor();
-      await row("shop")
-        .filter({
-          hasText:
-            /gone It answered 410 at \w{3} \d+, \d{4}, [\d:]+ [AP]M\. Its notifications are kept\./,
-        })
-        .waitFor();
-      const before = received();
-      receiver().isGone = false;
-      await page.getByRole("button", { name: "Enable shop" }).focus();
-      await page.keyboard.press("Enter");
-      await said("shop is enabled. Its kept notifications are sent.");
-      await row("shop").getByText("enabled", { exact: true }).waitFor();
-      assert.equal(await focused(page), "Disable", "whoever pressed stays there");
-      for (let looks = 0; looks < 1_000 && received() === before; looks += 1)
-        await new Promise((resolve) => void setTimeout(resolve, 20));
-      assert.equal(received(), before + 1);
-      await page.getByRole("button", { name: "Disable account-url" }).click();
-      await row("account-url")
-        .filter({
-          hasText:
-            /disabled It was disabled at \w{3} \d+, \d{4}, [\d:]+ [AP]M\. Its notifications are kept\./,
-        })
-        .waitFor();
-      await page.getByRole("button", { name: "Enable account-url" }).click();
-      await row("account-url").getByText("enabled", { exact: true }).waitFor();
-      await post("/__cofre/settings", { settings: { notificationEndpoints: [] } });
-      await look(page);
-      await row("shop").waitFor({ state: "detached" });
-      await page.route("**/__cofre/notifications", async (route) => {
-        const response = await route.fetch();
-        await route.fulfill({
-          response,
-          json: { ...((await response.json()) as object), endpoints: [] },
-        });
-      });
-      await look(page);
-      await page.getByText("This account has no receivers").waitFor();
-    });
   });
 
   test("a list that takes its time says that it looks, and a missing answer is reported instead", async () => {

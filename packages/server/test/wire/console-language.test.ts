@@ -55,9 +55,10 @@ const sameAsEnglish: Readonly<Record<keyof typeof translations, ReadonlySet<stri
     "side.console",
     "side.sandbox",
     "view.tokens",
+    "view.webhooks",
     "worlds.snapshot",
   ]),
-  es: new Set(["group.sandbox", "head.hash", "side.sandbox", "view.tokens"]),
+  es: new Set(["group.sandbox", "head.hash", "side.sandbox", "view.tokens", "view.webhooks"]),
 };
 
 /** Literals of the scripts that are not translated. */
@@ -74,11 +75,12 @@ const untranslated: Readonly<Record<string, string>> = {
   'main input[type="search"]': "a selector",
   "main tbody tr": "a selector",
   "status:declined amount:>500 country:mx": "what a search expects",
-  notificationEndpoints: "a setting",
   "cofre listen": "a command",
   curl: "a program",
   JSON: "a format",
   POST: "a method",
+  "webhook-id": "a header",
+  "whsec_••••••••••••": "a hidden secret",
   "/#invite=": "a part of a link",
   Manaus: "a city",
   Cancún: "a city",
