@@ -479,7 +479,7 @@ function Field({ model, name, label, value, options, choices = [], mode = "text"
           ${choices.map((each) => html`<option key=${each} value=${each}></option>`)}
         </datalist>`
       }
-      ${isRefused && html`<p id=${`${id}-refusal`} class="refusal">${shown(refusal.text)} <a href=${`/docs/errors#${refusal.code}`}>${shown(refusal.code)}</a></p>`}
+      ${isRefused && html`<p id=${`${id}-refusal`} class="refusal"><span lang="en">${shown(refusal.text)}</span> <a href=${`/docs/errors#${refusal.code}`}>${shown(refusal.code)}</a></p>`}
     </div>
   `;
 }

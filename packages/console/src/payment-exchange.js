@@ -84,7 +84,7 @@ export function Answer({ outcome, onQuery }) {
       ${
         refusal !== undefined &&
         html`<p class="problem">
-          ${shown(refusal.text)}
+          <span lang="en">${shown(refusal.text)}</span>${" "}
           <a href=${`/docs/errors#${refusal.code}`}>${shown(refusal.code)}</a>
         </p>`
       }
