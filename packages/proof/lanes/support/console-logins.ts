@@ -15,6 +15,7 @@ import {
   startWithUsers,
 } from "../../../server/test/server-with-users.ts";
 import { directBody, integrationKey, testCard } from "../../../server/test/server.ts";
+import { until } from "../../../server/test/until.ts";
 import { look } from "./console-views.ts";
 
 /** What the lane provides for these tests. */
@@ -492,8 +493,9 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
       await ended(page);
       await fillSignIn(page, staff.operator);
       await heading(page, "Payments").waitFor();
-      await page.waitForFunction(
-        "document.querySelector('main input[type=search]')?.value === 'not looked for yet'",
+      await until(
+        "the text is there again",
+        async () => (await search.inputValue()) === "not looked for yet",
       );
       await ended(page);
       await fillSignIn(page, staff.viewer);

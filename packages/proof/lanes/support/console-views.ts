@@ -108,7 +108,7 @@ export function viewTests({ server, made, inConsole }: ConsoleGiven): void {
       await keyboard.press("Escape");
       await keyboard.press("/");
       await heading(page, "Payments").waitFor();
-      await page.waitForFunction("document.activeElement.type === 'search'");
+      await page.locator('input[type="search"]:focus').waitFor();
       await keyboard.type("shortcuts@example.com");
       await keyboard.press("Enter");
       await page.getByText("2 payments", { exact: true }).waitFor();
