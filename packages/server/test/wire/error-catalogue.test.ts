@@ -452,6 +452,28 @@ describe("the catalogue of errors", () => {
     );
   });
 
+  test("has for each message about one field the name of that field", () => {
+    // Messages about two parameters.
+    const two = new Set([
+      "COFRE-57",
+      "COFRE-60",
+      "COFRE-61",
+      "COFRE-64",
+      "COFRE-71",
+      "COFRE-85",
+      "COFRE-86",
+      "COFRE-145",
+    ]);
+    let count = 0;
+    for (const { code, example, field, tested } of documentedErrors) {
+      const named = /^(?:Field|Parameter) (\S+)/.exec(example)?.[1];
+      if (named === undefined || tested === "never sent" || two.has(code)) continue;
+      count += 1;
+      assert.ok(field !== undefined && `.${field}`.endsWith(`.${named}`), `${code}: ${field}`);
+    }
+    assert.ok(count > 60, String(count));
+  });
+
   test("has choices for placeholders of the message and field only, and the first one in the example", () => {
     for (const { code, example, field: exampleField = "" } of documentedErrors) {
       const { message, field = "", choices = {} }: ErrorRow = errorTable[code];

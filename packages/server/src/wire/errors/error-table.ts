@@ -1258,6 +1258,7 @@ export const errorTable = {
   },
   "COFRE-146": {
     message: "Parameter number must be the number of a notification of this account",
+    field: "number",
     condition: "/__cofre/notifications",
     remedy: "Send the `number` of a notification in the answer without this parameter.",
   },

@@ -47,28 +47,6 @@ describe("a refusal", () => {
     assert.equal(refusalAnswer("BP-ZIP-2").field, "zipcode");
   });
 
-  test("has the field that its message names", () => {
-    // Messages about two parameters.
-    const two = new Set([
-      "COFRE-57",
-      "COFRE-60",
-      "COFRE-61",
-      "COFRE-64",
-      "COFRE-71",
-      "COFRE-85",
-      "COFRE-86",
-      "COFRE-145",
-    ]);
-    let count = 0;
-    for (const { code, example, field, tested } of documentedErrors) {
-      const named = /^(?:Field|Parameter) (\S+)/.exec(example)?.[1];
-      if (named === undefined || tested === "never sent" || two.has(code)) continue;
-      count += 1;
-      assert.ok(field !== undefined && `.${field}`.endsWith(`.${named}`), `${code}: ${field}`);
-    }
-    assert.ok(count > 60, String(count));
-  });
-
   test("repeats braces and dollars in a value unchanged", () => {
     const code = "{time} $& {status}";
     const values = { code, time: "2025-11-25 18:13:28", status: "CO" };
