@@ -4,7 +4,7 @@ import { html } from "./html.js";
 import { t } from "./language.js";
 import { liveData } from "./live-data.js";
 import { comeBack, walk } from "./live-list.js";
-import { Problem, Table } from "./pieces.js";
+import { Problem, Table, Wide } from "./pieces.js";
 import { keepFresh } from "./poll.js";
 
 /**
@@ -64,13 +64,13 @@ export function liveTable(abort, { caption, heads, counted, page, keyOf, cells, 
         ${
           items.value.length > 0 &&
           html`
-            <div class="wide" onKeyDown=${walk}>
+            <${Wide} label=${caption} onKeyDown=${walk}>
               <${Table}
                 caption=${caption}
                 heads=${heads}
                 rows=${items.value.map(([key, item]) => ({ key, cells: cells(item) }))}
               />
-            </div>
+            <//>
           `
         }
         ${hasMore.value && html`<button type="button" onClick=${() => void more()}>${t("show_more")}</button>`}

@@ -1,4 +1,5 @@
 // Parts that several views are made of.
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { problemText, shown } from "./dom.js";
 import { exactText, timeOf, utcText } from "./format.js";
 import { html } from "./html.js";
@@ -90,6 +91,21 @@ export function valuesOf(target) {
       typeof value === "string" ? value.trim() : "",
     ]),
   );
+}
+
+/**
+ * A part that scrolls sideways when its content is wider, then also by keyboard.
+ * @param {{ label: string, children?: unknown }} props
+ */
+export function Wide({ label, children, ...others }) {
+  const place = useRef(/** @type {HTMLElement | null} */ (null));
+  const [isScrolling, setScrolling] = useState(false);
+  useLayoutEffect(() => {
+    const { scrollWidth = 0, clientWidth = 0 } = place.current ?? {};
+    setScrolling(scrollWidth > clientWidth);
+  });
+  const region = isScrolling ? { role: "region", tabindex: 0, "aria-label": label } : {};
+  return html`<div class="wide" ref=${place} ...${region} ...${others}>${children}</div>`;
 }
 
 /**

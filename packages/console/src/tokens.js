@@ -4,7 +4,7 @@ import { call } from "./api.js";
 import { html, mountIn } from "./html.js";
 import { parts, t } from "./language.js";
 import { withoutNumber } from "./list.js";
-import { Choice, Foreign, Problem, Table, TextField, valuesOf, When } from "./pieces.js";
+import { Choice, Foreign, Problem, Table, TextField, valuesOf, When, Wide } from "./pieces.js";
 import { keepFresh } from "./poll.js";
 import { brandOptions } from "./words.js";
 
@@ -103,13 +103,13 @@ function Cards({ found: { tokens, found, isAll }, filter, more }) {
       ${
         tokens.length > 0 &&
         html`
-          <div class="wide">
+          <${Wide} label=${t("tokens.caption")}>
             <${Table}
               caption=${t("tokens.caption")}
               heads=${heads}
               rows=${tokens.map((token, place) => ({ key: String(place), cells: cells(token) }))}
             />
-          </div>
+          <//>
         `
       }
       ${(!isAll || tokens.length < found) && html`<button type="button" onClick=${more}>${t("show_more")}</button>`}

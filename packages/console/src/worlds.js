@@ -1,4 +1,6 @@
 // The worlds of this server, and the clock of the open one.
+import { signal } from "@preact/signals";
+import { useState } from "preact/hooks";
 import {
   call,
   canLeaveWorld,
@@ -9,14 +11,17 @@ import {
   offers,
   subjectOfTab,
 } from "./api.js";
-import { ask, facts, field, foreign, h, problem, say, select } from "./dom.js";
+import { ask, say, shown } from "./dom.js";
 import { countText, exactText, timeOf } from "./format.js";
+import { html, mountIn } from "./html.js";
 import { t } from "./language.js";
-import { liveList } from "./live-list.js";
+import { liveTable } from "./live-table.js";
+import { Choice, Foreign, Problem, TextField, valuesOf, When } from "./pieces.js";
 import { keepFresh } from "./poll.js";
 import { mayDo } from "./session.js";
-import { when } from "./when.js";
 import { plainText, serverTime, zone } from "./zone.js";
+
+/** @import { ReadonlySignal } from "@preact/signals" */
 
 /**
  * @typedef {object} World
@@ -31,6 +36,12 @@ import { plainText, serverTime, zone } from "./zone.js";
  */
 /** @typedef {{ now: string, running: boolean, next_due?: string | null }} Clock */
 /** @typedef {{ payments: number, deliveries: number, cards: number }} Processed */
+/** @typedef {{ world: World | null, clock: Clock }} Account */
+/**
+ * Sends a change of the open world, and shows what it did.
+ * @typedef {(path: string, fields: Readonly<Record<string, string>>, words: (answer: unknown) =>
+ * string) => Promise<void>} Act
+ */
 
 const heads = [
   t("worlds.world"),
@@ -45,34 +56,92 @@ const mostShown = 200;
 const digits = 6;
 
 /** @type {import("./main.js").View} */
-export async function worldsView(main, _words, _query, signal) {
+export async function worldsView(main, _words, _query, abort) {
   if (!(await offers("/__cofre/worlds"))) {
-    main.append(h("p", { class: "soft" }, t("worlds.not_offered")));
+    mountIn(main, html`<p class="soft">${t("worlds.not_offered")}</p>`, abort);
     return;
   }
-  const own = h("section");
-  const list = h("section", {}, h("h2", {}, t("worlds.all")));
-  const trouble = h("div");
-  main.append(own, trouble, mayDo("admin") ? newWorld() : "", list);
-  await openWorld(own, trouble, signal);
-  if (signal.aborted) return;
-  let older = 0;
-  await liveList(list, signal, {
+  const account = signal(/** @type {Account | undefined} */ (undefined));
+  const trouble = signal(/** @type {unknown} */ (undefined));
+  const older = signal(0);
+  // The shown world, even if another one is open when a button is pressed.
+  const subject = subjectOfTab();
+  const refresh = async () => {
+    const [{ world }, { clock }] = await Promise.all([
+      /** @type {Promise<{ world: World | null }>} */ (call("/__cofre/world", {})),
+      /** @type {Promise<{ clock: Clock }>} */ (call("/__cofre/clock", {})),
+    ]);
+    if (!abort.aborted) account.value = { world, clock };
+  };
+  /** @type {Act} */
+  const act = async (path, fields, words) => {
+    try {
+      const answer = await call(path, fields, subject);
+      trouble.value = undefined;
+      say(words(answer));
+      if (fields["action"] === "delete") {
+        leave();
+        say(words(answer));
+        return;
+      }
+      await refresh();
+    } catch (error) {
+      trouble.value = error;
+    }
+  };
+  const table = liveTable(abort, {
     caption: t("worlds.caption"),
     heads,
     counted: (count) => t("worlds.count", { count }),
-    isFiltered: false,
     page: async () => {
       const { worlds } = /** @type {{ worlds: World[] }} */ (await lookUp("/__cofre/worlds"));
-      older = Math.max(0, worlds.length - mostShown);
+      older.value = Math.max(0, worlds.length - mostShown);
       const items = worlds.map((world, place) => ({ ...world, place })).slice(-mostShown);
       return { items: items.toReversed(), next: null };
     },
-    whenNone: [t("worlds.none")],
+    whenNone: t("worlds.none"),
     keyOf: ({ place }) => String(place).padStart(digits, "0"),
     cells,
   });
-  if (older > 0) list.append(h("p", { class: "soft" }, t("worlds.older", { count: older })));
+  mountIn(
+    main,
+    html`
+      <div>
+        <section>
+          <h2>${t("worlds.open_account")}</h2>
+          <${OpenAccount} account=${account} act=${act} />
+          <${Trouble} error=${trouble} />
+        </section>
+        ${mayDo("admin") && html`<${NewWorld} />`}
+        <section>
+          <h2>${t("worlds.all")}</h2>
+          <${table.View} />
+          <${Older} count=${older} />
+        </section>
+      </div>
+    `,
+    abort,
+  );
+  await refresh();
+  void keepFresh(abort, refresh);
+  await table.load();
+}
+
+/** Returns to the previous account, and shows the view again. */
+function leave() {
+  leaveWorld();
+  dispatchEvent(new HashChangeEvent("hashchange"));
+}
+
+/** @param {{ error: ReadonlySignal<unknown> }} props */
+function Trouble({ error }) {
+  return html`<${Problem} error=${error.value} />`;
+}
+
+/** @param {{ count: ReadonlySignal<number> }} props */
+function Older({ count }) {
+  if (count.value === 0) return null;
+  return html`<p class="soft">${t("worlds.older", { count: count.value })}</p>`;
 }
 
 /** @param {World} world */
@@ -83,266 +152,216 @@ function cells(world) {
     location.hash = "#/payments";
   };
   return [
-    foreign(name),
-    foreign(seed),
-    timeAndState(clock),
+    html`<${Foreign} text=${name} />`,
+    html`<${Foreign} text=${seed} />`,
+    html`<${TimeAndState} clock=${clock} />`,
     countText(payments),
     isOpen(world)
       ? t("worlds.open_now")
-      : h(
-          "button",
-          {
-            type: "button",
-            class: "small",
-            "aria-label": t("worlds.open_one", { name }),
-            onclick: open,
-          },
-          t("worlds.open"),
-        ),
+      : html`<button
+          type="button"
+          class="small"
+          aria-label=${t("worlds.open_one", { name: shown(name) })}
+          onClick=${open}
+        >
+          ${t("worlds.open")}
+        </button>`,
   ];
 }
 
-/** @param {Clock} clock */
-function timeAndState({ now, running }) {
-  const state = running
-    ? h("span", { class: "mark good" }, t("worlds.running"))
-    : h("span", { class: "mark held" }, t("worlds.paused"));
-  return h("span", { class: "marks" }, when(now), state);
+/** @param {{ clock: Clock }} props */
+function TimeAndState({ clock: { now, running } }) {
+  return html`
+    <span class="marks">
+      <${When} at=${now} />
+      <span class=${`mark ${running ? "good" : "held"}`}
+        >${running ? t("worlds.running") : t("worlds.paused")}</span
+      >
+    </span>
+  `;
 }
 
 /**
  * The open account: its time, and the controls when it is a world.
- * @param {HTMLElement} section
- * @param {HTMLElement} trouble
- * @param {AbortSignal} signal
+ * @param {{ account: ReadonlySignal<Account | undefined>, act: Act }} props
  */
-async function openWorld(section, trouble, signal) {
-  const told = h("div");
-  const controls = h("div");
-  // The shown world, even if another one is open when a button is pressed.
-  const subject = subjectOfTab();
-  let made = "";
-  /** @type {((world: World, clock: Clock) => void) | undefined} */
-  let update;
-
-  const refresh = async () => {
-    const [{ world }, { clock }] = await Promise.all([
-      /** @type {Promise<{ world: World | null }>} */ (call("/__cofre/world", {})),
-      /** @type {Promise<{ clock: Clock }>} */ (call("/__cofre/clock", {})),
-    ]);
-    if (signal.aborted) return;
-    const now = JSON.stringify([world, clock]);
-    if (now === made) return;
-    made = now;
-    if (world !== null && mayDo("admin")) {
-      update ??= makeControls(controls, act);
-      update(world, clock);
-    }
-    told.replaceChildren(...describe(world, clock));
-  };
-
-  /**
-   * @param {string} path
-   * @param {Readonly<Record<string, string>>} fields
-   * @param {(answer: unknown) => string} words
-   */
-  const act = async (path, fields, words) => {
-    try {
-      const answer = await call(path, fields, subject);
-      trouble.replaceChildren();
-      say(words(answer));
-      if (fields["action"] === "delete") {
-        leaveWorld();
-        dispatchEvent(new HashChangeEvent("hashchange"));
-        say(words(answer));
-        return;
+function OpenAccount({ account, act }) {
+  if (account.value === undefined) return null;
+  const { world, clock } = account.value;
+  return html`
+    <div>
+      ${world === null && html`<p>${t("worlds.no_world")}</p>`}
+      <dl class="facts">
+        ${factsOf(world, clock).map(
+          ([name, value]) =>
+            html`<div key=${name}>
+              <dt>${name}</dt>
+              <dd>${value}</dd>
+            </div>`,
+        )}
+      </dl>
+      ${world !== null && mayDo("admin") && html`<${Controls} world=${world} clock=${clock} act=${act} />`}
+      ${
+        canLeaveWorld() &&
+        html`<p class="actions">
+          <button type="button" class="small" onClick=${leave}>${t("worlds.back")}</button>
+        </p>`
       }
-      await refresh();
-    } catch (error) {
-      trouble.replaceChildren(problem(error));
-    }
-  };
-
-  const back = h(
-    "button",
-    {
-      type: "button",
-      class: "small",
-      onclick: () => {
-        leaveWorld();
-        dispatchEvent(new HashChangeEvent("hashchange"));
-      },
-    },
-    t("worlds.back"),
-  );
-  section.append(h("h2", {}, t("worlds.open_account")), told, controls);
-  if (canLeaveWorld()) section.append(h("p", { class: "actions" }, back));
-  await refresh();
-  void keepFresh(signal, refresh);
+    </div>
+  `;
 }
 
 /**
  * @param {World | null} world
  * @param {Clock} clock
+ * @returns {readonly (readonly [name: string, value: unknown])[]}
  */
-function describe(world, clock) {
-  if (world === null) {
-    return [h("p", {}, t("worlds.no_world")), facts([[t("worlds.time"), timeAndState(clock)]])];
-  }
+function factsOf(world, clock) {
+  const time = html`<${TimeAndState} clock=${clock} />`;
+  if (world === null) return [[t("worlds.time"), time]];
+  const { integration_key: secret, public_integration_key: open } = world;
+  const due = clock.next_due;
   return [
-    facts([
-      [t("worlds.world"), foreign(world.name)],
-      [t("worlds.seed"), foreign(world.seed)],
-      [t("worlds.time"), timeAndState(clock)],
-      [
-        t("worlds.next_due"),
-        typeof clock.next_due === "string" ? when(clock.next_due) : t("worlds.nothing_due"),
-      ],
-      [t("view.payments"), countText(world.payments)],
-      ...keysOf(world),
-    ]),
+    [t("worlds.world"), html`<${Foreign} text=${world.name} />`],
+    [t("worlds.seed"), html`<${Foreign} text=${world.seed} />`],
+    [t("worlds.time"), time],
+    [
+      t("worlds.next_due"),
+      typeof due === "string" ? html`<${When} at=${due} />` : t("worlds.nothing_due"),
+    ],
+    [t("view.payments"), countText(world.payments)],
+    .../** @type {[string, unknown][]} */ (
+      secret === undefined || open === undefined
+        ? []
+        : [
+            [t("worlds.secret_key"), html`<${Foreign} text=${secret} kind="code" />`],
+            [t("worlds.public_key"), html`<${Foreign} text=${open} kind="code" />`],
+          ]
+    ),
   ];
 }
 
 /**
- * @param {World} world
- * @returns {readonly (readonly [name: string, value: Node])[]}
+ * The controls that move the clock of a world, keep its state and reset it.
+ * @param {{ world: World, clock: Clock, act: Act }} props
  */
-function keysOf({ integration_key: secret, public_integration_key: open }) {
-  if (secret === undefined || open === undefined) return [];
-  return [
-    [t("worlds.secret_key"), foreign(secret, "code")],
-    [t("worlds.public_key"), foreign(open, "code")],
-  ];
-}
-
-/**
- * The controls that move the clock of a world and reset it; created once, so that unsent input
- * stays.
- * @param {HTMLElement} place
- * @param {(path: string, fields: Readonly<Record<string, string>>, words: (answer: unknown) =>
- * string) => Promise<void>} act
- * @returns {(world: World, clock: Clock) => void}
- */
-function makeControls(place, act) {
+function Controls({ world: { snapshots }, clock: { now, running, next_due: due }, act }) {
+  // The time at which the view was opened, as a beginning of what is typed.
+  const [begun] = useState(() => plainText(timeOf(now)));
   const move = (/** @type {Readonly<Record<string, string>>} */ fields) =>
     act("/__cofre/clock", fields, movedWords);
-  const span = h("input", {
-    name: "advance",
-    value: "4d",
-    required: true,
-    autocomplete: "off",
-    maxlength: "20",
-    size: "8",
-  });
-  const time = h("input", {
-    name: "set",
-    required: true,
-    autocomplete: "off",
-    maxlength: "24",
-    size: "26",
-  });
-  const next = h(
-    "button",
-    { type: "button", class: "second", onclick: () => void move({ advance: "next" }) },
-    t("worlds.to_next"),
-  );
-  const run = h("button", {
-    type: "button",
-    name: "run",
-    class: "second",
-    onclick: () => void move({ run: run.value }),
-  });
-  const kept = h("input", {
-    name: "snapshot",
-    required: true,
-    autocomplete: "off",
-    maxlength: "50",
-    size: "12",
-    pattern: "[\\w.\\-]+",
-  });
-  const world = (/** @type {string} */ what, /** @type {string} */ words, name = "") =>
-    act("/__cofre/world", name === "" ? { action: what } : { action: what, name }, () => words);
-  const snapshots = h("select", { name: "kept" });
-  const restore = h("form", {
-    class: "search",
-    onsubmit: stop(() => ask(t("worlds.restore_question"), t("worlds.restore"), restoreNow)),
-  });
-  const restoreNow = () => world("restore", t("worlds.restored"), snapshots.value);
-  restore.append(
-    field(t("worlds.snapshot"), snapshots),
-    h("button", { type: "submit", name: "restore", class: "second" }, `${t("worlds.restore")}…`),
-  );
-  const forms = [
-    h(
-      "form",
-      { class: "search", onsubmit: stop(() => move({ advance: span.value.trim() })) },
-      field(t("worlds.advance_by", { examples: "10s, 30min, 36h, 4d, 14months" }), span),
-      h("button", { type: "submit" }, t("worlds.advance")),
-      next,
-      run,
-    ),
-    h(
-      "form",
-      { class: "search", onsubmit: stop(() => move({ set: serverTime(time.value.trim()) })) },
-      field(t("worlds.set_time", { zone }), time),
-      h("button", { type: "submit", class: "second" }, t("worlds.set")),
-    ),
-    h(
-      "form",
-      {
-        class: "search",
-        onsubmit: stop(() => world("snapshot", t("worlds.snapshot_taken"), kept.value.trim())),
-      },
-      field(t("worlds.snapshot_name"), kept),
-      h("button", { type: "submit", class: "second" }, t("worlds.take_snapshot")),
-    ),
-    restore,
-    h(
-      "p",
-      { class: "actions" },
-      h(
-        "button",
-        {
-          type: "button",
-          class: "second",
-          onclick: () =>
+  const change = (/** @type {string} */ action, /** @type {string} */ words, name = "") =>
+    act("/__cofre/world", name === "" ? { action } : { action, name }, () => words);
+  return html`
+    <div class="controls">
+      <form class="search" onSubmit=${sending(({ advance = "" }) => move({ advance }))}>
+        <${TextField}
+          label=${t("worlds.advance_by", { examples: "10s, 30min, 36h, 4d, 14months" })}
+          name="advance"
+          defaultValue="4d"
+          maxlength="20"
+          size="8"
+          required
+        />
+        <button type="submit">${t("worlds.advance")}</button>
+        <button
+          type="button"
+          class="second"
+          disabled=${typeof due !== "string"}
+          onClick=${() => void move({ advance: "next" })}
+        >
+          ${t("worlds.to_next")}
+        </button>
+        <button
+          type="button"
+          name="run"
+          class="second"
+          onClick=${() => void move({ run: String(!running) })}
+        >
+          ${running ? t("worlds.pause") : t("worlds.start")}
+        </button>
+      </form>
+      <form class="search" onSubmit=${sending(({ set = "" }) => move({ set: serverTime(set) }))}>
+        <${TextField}
+          label=${t("worlds.set_time", { zone })}
+          name="set"
+          defaultValue=${begun}
+          maxlength="24"
+          size="26"
+          required
+        />
+        <button type="submit" class="second">${t("worlds.set")}</button>
+      </form>
+      <form
+        class="search"
+        onSubmit=${sending(({ snapshot = "" }) => change("snapshot", t("worlds.snapshot_taken"), snapshot))}
+      >
+        <${TextField}
+          label=${t("worlds.snapshot_name")}
+          name="snapshot"
+          maxlength="50"
+          size="12"
+          pattern="[\\w.\\-]+"
+          required
+        />
+        <button type="submit" class="second">${t("worlds.take_snapshot")}</button>
+      </form>
+      ${
+        snapshots.length > 0 &&
+        html`
+          <form
+            class="search"
+            onSubmit=${sending(({ kept = "" }) =>
+              ask(t("worlds.restore_question"), t("worlds.restore"), () =>
+                change("restore", t("worlds.restored"), kept),
+              ),
+            )}
+          >
+            <${Choice}
+              label=${t("worlds.snapshot")}
+              name="kept"
+              options=${snapshots.toReversed().map((name) => [name, shown(name)])}
+            />
+            <button type="submit" name="restore" class="second">
+              ${`${t("worlds.restore")}…`}
+            </button>
+          </form>
+        `
+      }
+      <p class="actions">
+        <button
+          type="button"
+          class="second"
+          onClick=${() =>
             ask(t("worlds.reset_question"), t("worlds.reset"), () =>
-              world("reset", t("worlds.was_reset")),
-            ),
-        },
-        `${t("worlds.reset")}…`,
-      ),
-      h(
-        "button",
-        {
-          type: "button",
-          class: "second",
-          onclick: () =>
+              change("reset", t("worlds.was_reset")),
+            )}
+        >
+          ${`${t("worlds.reset")}…`}
+        </button>
+        <button
+          type="button"
+          class="second"
+          onClick=${() =>
             ask(t("worlds.delete_question"), t("worlds.delete"), () =>
-              world("delete", t("worlds.deleted")),
-            ),
-        },
-        `${t("worlds.delete")}…`,
-      ),
-    ),
-  ];
-  place.append(...forms);
-  let known = "";
-  return ({ snapshots: names }, { now, running, next_due: due }) => {
-    next.disabled = typeof due !== "string";
-    run.value = String(!running);
-    run.textContent = running ? t("worlds.pause") : t("worlds.start");
-    if (time.value === "") time.value = plainText(timeOf(now));
-    restore.hidden = names.length === 0;
-    if (known === JSON.stringify(names)) return;
-    known = JSON.stringify(names);
-    snapshots.replaceChildren(
-      ...select(
-        "",
-        names.toReversed().map((name) => [name, name]),
-      ).options,
-    );
+              change("delete", t("worlds.deleted")),
+            )}
+        >
+          ${`${t("worlds.delete")}…`}
+        </button>
+      </p>
+    </div>
+  `;
+}
+
+/**
+ * @param {(values: Readonly<Record<string, string>>) => unknown} work
+ * @returns {(event: SubmitEvent) => void}
+ */
+function sending(work) {
+  return (event) => {
+    event.preventDefault();
+    void work(valuesOf(event.target));
   };
 }
 
@@ -365,52 +384,39 @@ export function movedWords(answer) {
 }
 
 /** Creates a world and opens it at once. */
-function newWorld() {
-  const name = h("input", { name: "name", autocomplete: "off", maxlength: "100", size: "14" });
-  const seed = h("input", { name: "seed", autocomplete: "off", maxlength: "100", size: "10" });
-  const clock = h("input", { name: "clock", autocomplete: "off", maxlength: "24", size: "26" });
-  const trouble = h("div");
-  const make = async () => {
+function NewWorld() {
+  const [error, setError] = useState(/** @type {unknown} */ (undefined));
+  const make = async (/** @type {Readonly<Record<string, string>>} */ values) => {
+    const { name = "", seed = "", clock = "" } = values;
+    const given = Object.entries({ name, seed, clock: serverTime(clock) });
     try {
-      const given = Object.fromEntries(
-        [
-          ["name", name.value.trim()],
-          ["seed", seed.value.trim()],
-          ["clock", serverTime(clock.value.trim())],
-        ].filter(([, value]) => value !== ""),
+      const { world } = /** @type {{ world: World }} */ (
+        await call("/__cofre/worlds", Object.fromEntries(given.filter(([, value]) => value !== "")))
       );
-      const { world } = /** @type {{ world: World }} */ (await call("/__cofre/worlds", given));
       enterWorld(world);
       dispatchEvent(new HashChangeEvent("hashchange"));
-      say(t("worlds.now_open", { name: world.name }));
-    } catch (error) {
-      trouble.replaceChildren(problem(error));
+      say(t("worlds.now_open", { name: shown(world.name) }));
+    } catch (failure) {
+      setError(failure);
     }
   };
-  return h(
-    "section",
-    {},
-    h("h2", {}, t("worlds.new")),
-    h("p", { class: "soft" }, t("worlds.new_explained")),
-    h(
-      "form",
-      { class: "search", onsubmit: stop(make) },
-      field(t("facts.name"), name),
-      field(t("worlds.seed"), seed),
-      field(t("worlds.starts_at", { zone }), clock),
-      h("button", { type: "submit" }, t("worlds.create")),
-    ),
-    trouble,
-  );
-}
-
-/**
- * @param {() => unknown} work
- * @returns {(event: Event) => void}
- */
-function stop(work) {
-  return (event) => {
-    event.preventDefault();
-    void work();
-  };
+  return html`
+    <section>
+      <h2>${t("worlds.new")}</h2>
+      <p class="soft">${t("worlds.new_explained")}</p>
+      <form class="search" onSubmit=${sending(make)}>
+        <${TextField} label=${t("facts.name")} name="name" maxlength="100" size="14" />
+        <${TextField} label=${t("worlds.seed")} name="seed" maxlength="100" size="10" />
+        <${TextField}
+          label=${t("worlds.starts_at", { zone })}
+          name="clock"
+          maxlength="24"
+          size="26"
+          placeholder="2026-03-01 12:00:00"
+        />
+        <button type="submit">${t("worlds.create")}</button>
+      </form>
+      <${Problem} error=${error} />
+    </section>
+  `;
 }
