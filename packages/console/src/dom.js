@@ -103,7 +103,7 @@ export function table(caption, heads, rows) {
  * @param {readonly string[]} heads
  * @param {readonly Child[]} cells
  */
-export function tableRow(heads, cells) {
+function tableRow(heads, cells) {
   return h(
     "tr",
     { role: "row" },
@@ -134,39 +134,6 @@ function kindOf(head) {
  */
 export function field(label, control) {
   return h("label", { class: "field" }, h("span", {}, label), control);
-}
-
-/**
- * Fields that filter a view. Their values are written to the URL, from which the view reads them:
- * at once for a choice from a list, otherwise when the form is submitted.
- * @param {string} view
- * @param {() => Readonly<Record<string, string>>} values
- * @param {...Node} fields
- */
-export function searchForm(view, values, ...fields) {
-  const apply = () => {
-    const chosen = new URLSearchParams(
-      Object.entries(values()).filter(([, value]) => value !== ""),
-    );
-    const text = chosen.toString();
-    location.hash = text === "" ? `#/${view}` : `#/${view}?${text}`;
-  };
-  return h(
-    "form",
-    {
-      role: "search",
-      class: "search",
-      onsubmit: (event) => {
-        event.preventDefault();
-        apply();
-      },
-      onchange: (event) => {
-        if (event.target instanceof HTMLSelectElement) apply();
-      },
-    },
-    ...fields,
-    h("button", { type: "submit" }, t("search")),
-  );
 }
 
 /**
