@@ -7,12 +7,12 @@ import { type CommandName, commandRows, commands } from "./commands.ts";
 export function helpText(version: string): string {
   const summaries = commandRows.map(([name, row]) => [name, row.summary] as const);
   return `Cofre ${version}: a self-hosted card vault and card payment service.
+
 Usage: cofre [command] [options], cofre --help, cofre --version
 Commands (\`cofre help COMMAND\` shows what one takes, with examples):
 ${columns(summaries)}
 
-\`cofre config\` shows every setting, its meaning and its value. Options of start take precedence over environment variables.
-Exit codes: 0 done, 1 failed, 2 wrong settings or command line.
+\`cofre config\` shows every setting, its meaning and its value. Options of start take precedence over environment variables. Exit codes: 0 done, 1 failed, 2 wrong settings or command line.
 `;
 }
 
