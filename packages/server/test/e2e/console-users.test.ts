@@ -105,6 +105,8 @@ const requested: readonly (readonly [path: string, fields: Fields | undefined, r
   ["/__cofre/notifications", { disable: ["shop"] }, "admin"],
   ["/__cofre/notifications", { secrets: true }, "admin"],
   ["/__cofre/payment", {}, "operator"],
+  ["/__cofre/countries", {}, "viewer"],
+  ["/__cofre/test-cards", {}, "viewer"],
   ["/__cofre/settings", {}, "viewer"],
   ["/__cofre/settings", { settings: {} }, "admin"],
   ["/__cofre/simulator", {}, "admin"],
