@@ -45,6 +45,8 @@ const rows: Readonly<Record<string, Row>> = {
   "/__cofre/settings": ownOnly,
   "/__cofre/notifications": ownOnly,
   "/__cofre/stats": ownOnly,
+  "/__cofre/countries": ownOnly,
+  "/__cofre/test-cards": ownOnly,
 };
 /**
  * With sign-in, only a server's own account lists worlds, and no key opens the endpoints of user
