@@ -182,9 +182,9 @@ describe("an upstream that answers with special words", () => {
 describe("a special word", () => {
   for (const word of words) {
     test(`${word} on the command line is not a word, option or command`, () => {
-      // Arguments that are a path or a code accept any word.
-      for (const [name, { paths }] of commandRows) {
-        if (paths === undefined)
+      // Arguments that are a path, a code or a program accept any word.
+      for (const [name, { paths, program }] of commandRows) {
+        if (paths === undefined && program === undefined)
           assert.ok("problem" in readCommandLine([name, word]), `${name} ${word}`);
       }
       assert.ok("problem" in readCommandLine([word]));
