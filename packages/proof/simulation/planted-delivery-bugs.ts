@@ -15,9 +15,9 @@ export const plantedDeliveryBugs: readonly PlantedBug[] = [
   {
     name: "a delivery is written down as made before it is sent",
     file: dispatcher,
-    find: `    const { outcome, tookMs } = await this.#sender.send(message, target, plan?.breakSignature === true, signal);`,
+    find: `    const { outcome, tookMs, exchange } = await this.#sender.send(message, target, plan?.breakSignature === true, signal);`,
     replace: `    await this.#recorder.write(withOutcomeOfFirst(message, { ...first, attempts: first.attempts + 1, state: "delivered" }));
-    const { outcome, tookMs } = await this.#sender.send(message, target, plan?.breakSignature === true, signal);`,
+    const { outcome, tookMs, exchange } = await this.#sender.send(message, target, plan?.breakSignature === true, signal);`,
   },
   {
     name: "a message that is sent again has another id",
