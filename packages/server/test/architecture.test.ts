@@ -374,7 +374,7 @@ const ownedModules: Readonly<Record<string, readonly string[]>> = {
   "node:child_process": ["cli/child-process.ts"],
   // The search for card numbers reads files, and the console's endpoint reads its own.
   "node:fs/promises": ["scan/files.ts", "http/console-endpoint.ts"],
-  "node:zlib": ["scan/inflation.ts"],
+  "node:zlib": ["scan/inflation.ts", "http/console-endpoint.ts"],
   "node:os": ["stores/embedded/", "start/temporary-cofre.ts", "cli/child-process.ts"],
   "node:sqlite": ["stores/embedded/"],
   "node:worker_threads": ["stores/embedded/"],

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
+import { brotliCompress } from "node:zlib";
 import type { WireResponse } from "../wire/answers/answer.ts";
 import type { OpenEndpoint } from "../wire/endpoint.ts";
 import { withoutComments } from "./page-script.ts";
@@ -174,13 +175,26 @@ export function consoleEndpoints(
       headers: headersWith(`'self' '${digestOfImportMap(text)}'`),
     };
   };
-  const part = async ({ file, type, served = asItIs }: Part): Promise<WireResponse> => ({
-    status: 200,
-    type,
-    body: served(await readFile(file(), "utf8")),
-    headers: headersWith("'self'"),
-  });
+  const part = async ({ file, type, served = asItIs }: Part): Promise<WireResponse> =>
+    compressedLater({
+      status: 200,
+      type,
+      body: served(await readFile(file(), "utf8")),
+      headers: headersWith("'self'"),
+    });
   return [servedOnce("/", page), ...parts.map((each) => servedOnce(each.path, () => part(each)))];
+}
+
+/**
+ * The answer, which gets its brotli form when that is made: the best compression takes longer than
+ * the first reader should wait.
+ */
+function compressedLater(answer: WireResponse & { brotli?: Buffer | undefined }): WireResponse {
+  // Without memory for it, the answer stays as it is.
+  brotliCompress(answer.body, (error, bytes) => {
+    if (error === null) answer.brotli = bytes;
+  });
+  return answer;
 }
 
 /** Reads on the first call, and again after a failure. */

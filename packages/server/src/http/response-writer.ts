@@ -8,6 +8,12 @@ import { commonHeaders, corsHeaders, helpLinkOf, jsonType, retryAfterSeconds } f
 export function writeAnswer(response: ServerResponse, answer: WireResponse, cors: boolean): void {
   const { body } = answer;
   if (answer === clientGone) return;
+  if (answer.brotli !== undefined && acceptsBrotli(response.req.headers["accept-encoding"])) {
+    const { brotli } = answer;
+    const head = headOf(answer, brotli.length, cors);
+    response.writeHead(answer.status, [...head, "Content-Encoding", "br"]).end(brotli);
+    return;
+  }
   const length = Buffer.byteLength(body);
   // Head and body are sent in one write, and an ASCII body needs no conversion.
   response
@@ -24,8 +30,17 @@ export function writeHalf(response: ServerResponse, answer: WireResponse, cors: 
     .write(body.subarray(0, body.length >> 1));
 }
 
+/** Whether an Accept-Encoding header names brotli with a weight above zero. */
+export function acceptsBrotli(header: string | undefined): boolean {
+  if (header === undefined) return false;
+  return header.split(",").some((coding) => {
+    const [name = "", weight = "q=1"] = coding.split(";").map((part) => part.trim().toLowerCase());
+    return name === "br" && /^q=(?:1|0\.\d*[1-9])/.test(weight);
+  });
+}
+
 function headOf(
-  { status, code, type = jsonType, headers }: WireResponse,
+  { status, code, brotli, type = jsonType, headers }: WireResponse,
   length: number,
   cors: boolean,
 ): string[] {
@@ -37,6 +52,7 @@ function headOf(
     String(length),
   ];
   if (code !== undefined) head.push("Link", helpLinkOf(code));
+  if (brotli !== undefined) head.push("Vary", "Accept-Encoding");
   if (headers !== undefined) head.push(...headers.flat());
   if (status === 503 || code === requestErrors.account_overloaded)
     head.push("Retry-After", retryAfterSeconds);

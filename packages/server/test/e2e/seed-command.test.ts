@@ -126,7 +126,7 @@ describe("cofre trigger", () => {
   ];
   for (const [events, card, printed] of triggered) {
     const names = events.map(([event]) => event).join(", ");
-    test(`${names}`, async (context) => {
+    test(names, async (context) => {
       await using server = await startTestServer();
       await createWorld(server);
       const order = directBody("order-1") as { readonly payment: { readonly creditcard: object } };

@@ -15,6 +15,8 @@ export interface WireResponse {
    * under an Idempotency-Key.
    */
   readonly keep?: boolean;
+  /** The body compressed by brotli, for clients that accept it. Only for public files. */
+  readonly brotli?: Buffer | undefined;
   /** Content type of a body that is not JSON. */
   readonly type?: string;
   /** Further headers. */
