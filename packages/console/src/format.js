@@ -197,6 +197,18 @@ export function exactMinute(at) {
   return Number.isNaN(time) ? shown(at) : `${dayAndYear.format(time)}, ${minutes.format(time)}`;
 }
 
+const seconds = new Intl.DateTimeFormat(locale, { timeStyle: "medium", timeZone: zone });
+
+/**
+ * Day and time with seconds, in the shown time zone; the year unless it is that of `now`.
+ * @param {string} at
+ * @param {number} now
+ */
+export function secondText(at, now) {
+  const time = timeOf(at);
+  return Number.isNaN(time) ? shown(at) : `${dayText(at, now)}, ${seconds.format(time)}`;
+}
+
 /**
  * The time of the day, in the shown time zone.
  * @param {string} at

@@ -26,6 +26,8 @@ import { forgetList, listView } from "./list.js";
 import { newPaymentView } from "./new-payment.js";
 import { paymentView } from "./payment.js";
 import { peopleView } from "./people.js";
+import { requestView } from "./request.js";
+import { requestsView } from "./requests.js";
 import {
   begin,
   isLogin,
@@ -77,6 +79,13 @@ const views = {
   payments,
   payment: { title: t("view.payment"), view: paymentView, of: "payments" },
   webhooks: { title: t("view.webhooks"), view: webhooksView, key: "g h" },
+  requests: { title: t("view.requests"), view: requestsView, key: "g r", isOfSandbox: true },
+  request: {
+    title: t("view.request"),
+    view: requestView,
+    of: "requests",
+    isOfSandbox: true,
+  },
   tokens: { title: t("view.tokens"), view: tokensView, key: "g t" },
   insights: { title: t("view.insights"), view: insightsView, key: "g i" },
   worlds: { title: t("view.worlds"), view: worldsView, group: sandbox, key: "g w" },

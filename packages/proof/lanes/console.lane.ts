@@ -16,6 +16,7 @@ import { listTests } from "./support/console-list.ts";
 import { loginTests } from "./support/console-logins.ts";
 import { insightsTests } from "./support/console-insights.ts";
 import { newPaymentTests } from "./support/console-new-payment.ts";
+import { requestTests } from "./support/console-requests.ts";
 import { look, viewTests } from "./support/console-views.ts";
 import { zoneTests } from "./support/console-zone.ts";
 import { webhookTests } from "./support/console-webhooks.ts";
@@ -713,6 +714,7 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
   const given = { server: () => testServer, receiver: () => receiver, made, inConsole, picture };
   viewTests(given);
   listTests(given);
+  requestTests(given);
   zoneTests({ server: () => testServer, inConsole, inWindow, picture });
   newPaymentTests({ ...given, shell });
   webhookTests(given);

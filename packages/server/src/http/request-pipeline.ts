@@ -236,7 +236,7 @@ export class RequestPipeline {
     progress.merchantId = found.id;
     const account = this.#parts.admission.assign(place, found);
     // Recorded now, while the card numbers are there to be masked.
-    if (endpoint.recorded)
+    if (isRecorded(endpoint, { method, params }))
       progress.recorded = this.#parts.recorder?.begin({
         merchantId: account.id,
         method,
@@ -327,6 +327,13 @@ export class RequestPipeline {
     this.#parts.log.write({ event: "request_failed", path, ...errorFacts(error), merchantId });
     return answers.internal;
   }
+}
+
+function isRecorded(
+  { recorded, permission }: KeyedEndpoint,
+  request: Parameters<KeyedEndpoint["permission"]>[0],
+): boolean {
+  return recorded === "actions" ? permission(request).kind === "action" : recorded;
 }
 
 /** A failed key lookup is answered with its own error. */

@@ -48,9 +48,9 @@ export interface KeyedEndpoint extends EndpointRow {
   readonly permission: PermissionRule;
   /**
    * Whether the sandbox's request log has its requests: what the console reads every few seconds is
-   * left out.
+   * left out. `actions`: only those that `permission` takes for an action.
    */
-  readonly recorded: boolean;
+  readonly recorded: boolean | "actions";
   /** The acquirer faults that apply to its requests. Default: none. */
   readonly acquirerFaults?: readonly AcquirerFaultKind[];
   /** true: belongs to the server, not to an account; X-Cofre-Account is ignored. */

@@ -70,6 +70,8 @@ const untranslated: Readonly<Record<string, string>> = {
   Esc: "a key",
   Enter: "a key",
   "Content-Type": "a header",
+  "Ana Lima": "the name on a test card",
+  "[not kept]": "what the server records in place of a value",
   "Idempotency-Key": "a header",
   "Header X-Cofre-Account": "the beginning of a server's message",
   'main input[type="search"]': "a selector",

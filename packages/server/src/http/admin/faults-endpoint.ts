@@ -163,7 +163,7 @@ export function faultsEndpoint(
     path: "/__cofre/faults",
     doc,
     permission: whenGiven(["add", "clear"], acting("admin", "faults_changed"), reading),
-    recorded: true,
+    recorded: "actions",
     key: "secret",
     family: "parameters",
     cors: false,

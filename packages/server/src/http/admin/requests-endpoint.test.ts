@@ -29,6 +29,7 @@ interface Page {
   readonly requests: readonly Listed[];
   readonly next: number | null;
   readonly counts: Readonly<Record<string, number>>;
+  readonly paths: readonly string[];
   readonly older: number | null;
   readonly newer: number | null;
 }
@@ -74,7 +75,7 @@ describe("requests from the newest down", () => {
   after(() => server[Symbol.asyncDispose]());
 
   test("are summaries with what each came to, and counted by outcome", async () => {
-    const { requests, counts, next } = await newest(server);
+    const { requests, counts, next, paths } = await newest(server);
     assert.deepEqual(
       requests.map(({ number, path, outcome, status_code: code, field, fault }) => [
         number,
@@ -99,7 +100,14 @@ describe("requests from the newest down", () => {
     assert.equal(requests[6]?.message, "Field payment.email is invalid");
     assert.deepEqual(counts, { succeeded: 4, declined: 1, refused: 2, failed: 2, in_flight: 0 });
     assert.equal(next, null);
+    assert.deepEqual(paths, ["/__cofre/faults", "/ws/direct", "/ws/query", "/ws/zipcode"]);
     assert.ok(requests.every((each) => !("parameters" in each) && !("response" in each)));
+  });
+
+  test("do not contain what only reads the clock or the faults", async () => {
+    for (const path of ["/__cofre/clock", "/__cofre/faults", "/__cofre/stats"])
+      await server.get(path, keyed);
+    assert.equal((await newest(server)).requests[0]?.number, 9);
   });
 
   test("follow one another page by page", async () => {

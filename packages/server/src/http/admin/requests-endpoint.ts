@@ -91,6 +91,7 @@ const answerSchema = new NamedSchema(
       counts: json.object(
         Object.fromEntries(requestOutcomes.map((outcome) => [outcome, json.number])),
       ),
+      paths: { ...json.list(json.text), description: "With `order`: every path in the log." },
       older: numberOrNull,
       newer: numberOrNull,
     },
@@ -278,7 +279,8 @@ function newestOf(
     if (request.number < before && (filter.outcome === undefined || outcome === filter.outcome))
       found.push(request);
   }
-  return { ...pageOf(found, limit, requestSummary), counts };
+  const paths = [...new Set(requests.map(({ path }) => path))].toSorted();
+  return { ...pageOf(found, limit, requestSummary), counts, paths };
 }
 
 function oneOf(requests: readonly RecordedRequest[], filter: Filter, number: number): Answer {

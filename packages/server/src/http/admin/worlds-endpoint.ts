@@ -277,7 +277,7 @@ export function worldsEndpoints(deps: WorldsDeps): readonly Endpoint[] {
       path: "/__cofre/clock",
       doc: clockDoc,
       permission: whenGiven(["set", "advance", "run"], acting("admin", "clock_moved"), reading),
-      recorded: true,
+      recorded: "actions",
       key: "secret",
       handle: ({ params, account }) => clock(deps, params, account),
     },
