@@ -4,7 +4,15 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { call, subjectOfTab } from "./api.js";
 import { csvOf, download } from "./csv.js";
 import { h, problemText, say, shown } from "./dom.js";
-import { amountText, countText, dayText, momentText, timeOf, utcText } from "./format.js";
+import {
+  amountText,
+  countryText,
+  countText,
+  dayText,
+  momentText,
+  timeOf,
+  utcText,
+} from "./format.js";
 import { html, mount } from "./html.js";
 import { parts, t } from "./language.js";
 import { liveData } from "./live-data.js";
@@ -14,12 +22,12 @@ import { keepFresh } from "./poll.js";
 import { isSandbox, mayDo } from "./session.js";
 import { clock, stateCounts } from "./state.js";
 import { brandOptions, moneyWords, own, reasonWords, stateWords } from "./words.js";
-import { hasDates, plainText, serverSearch, zone } from "./zone.js";
+import { hasDates, plainText, serverSearch, timeTyped, zone } from "./zone.js";
 
 /** @import { ReadonlySignal } from "@preact/signals" */
 /** @import { Listed, Page, Subject } from "./api.js" */
 
-const filterNames = new Set(["search", "state", "brand", "period"]);
+const filterNames = new Set(["search", "state", "brand", "period", "from", "to"]);
 /** Payments of the first call, of which few are on the screen. */
 const pageSize = 50;
 /** Most payments of one call. */
@@ -58,6 +66,9 @@ const periods = {
   "30d": [t("period.30d"), 30 * 24],
 };
 
+/** Value of the choice of two dates instead of a period. */
+const range = "range";
+
 /**
  * `isFirst`: shown without a choice. `text`: the cell in an exported file.
  * @type {readonly { id: string, head: string, isFirst: boolean, isNumber?: true, cell: (payment:
@@ -93,7 +104,10 @@ const columns = [
     head: t("head.customer"),
     isFirst: true,
     cell: ({ name, country }) =>
-      html`<span><bdi>${shown(name)}</bdi> <small>${shown(country.toUpperCase())}</small></span>`,
+      html`<span
+        ><bdi>${shown(name)}</bdi>${" "}
+        <small title=${countryText(country)}>${shown(country.toUpperCase())}</small></span
+      >`,
     text: ({ name }) => name,
   },
   {
@@ -345,17 +359,32 @@ export async function accountTime(subject) {
  * @param {Readonly<Record<string, string>>} filter
  * @param {string} now
  */
-function askedOf({ search = "", state, brand, period = "" }, now) {
+function askedOf({ search = "", state, brand, period = "", from = "", to = "" }, now) {
   const [, hours] = own(periods, period) ?? [];
-  const isKnown = hours !== undefined && !Number.isNaN(timeOf(now));
-  const since = !isKnown ? "" : `after:${new Date(timeOf(now) - hours * hourMs).toISOString()}`;
+  const since = hours === undefined ? timeTyped(from) : timeOf(now) - hours * hourMs;
   // The server cuts a long search at its end.
-  const words = [since, serverSearch(search)].filter((each) => each !== "").join(" ");
+  const words = [
+    Number.isNaN(since) ? "" : `after:${secondText(since)}`,
+    Number.isNaN(timeTyped(to)) ? "" : `before:${secondText(timeTyped(dayAfter(to)))}`,
+    serverSearch(search),
+  ]
+    .filter((each) => each !== "")
+    .join(" ");
   return {
     ...(words === "" ? {} : { search: words }),
     ...(state === undefined ? {} : { state }),
     ...(brand === undefined ? {} : { brand }),
   };
+}
+
+/** @param {number} ms */
+function secondText(ms) {
+  return new Date(ms).toISOString().replace(/\.\d+Z$/, "Z");
+}
+
+/** @param {string} date */
+function dayAfter(date) {
+  return new Date(Date.parse(date) + 24 * hourMs).toISOString().slice(0, 10);
 }
 
 /** @param {{ model: Model }} props */
@@ -459,7 +488,15 @@ function countOf(states) {
 
 /** @param {{ filter: Model["filter"] }} props */
 function SearchBar({ filter }) {
-  const { search = "", state = "", brand = "", period = "" } = filter;
+  const { search = "", state = "", brand = "", period = "", from = "", to = "" } = filter;
+  const [hasRange, setRange] = useState(from !== "" || to !== "");
+  /** @param {Event} event */
+  const choosePeriod = (event) => {
+    const { value } = /** @type {HTMLSelectElement} */ (event.currentTarget);
+    setRange(value === range);
+    // The list changes when a date is chosen.
+    if (value !== range) apply(event);
+  };
   /** @param {Event} event */
   const apply = (event) => {
     event.preventDefault();
@@ -474,7 +511,9 @@ function SearchBar({ filter }) {
       search: withoutNumber(text("search")),
       state,
       brand: text("brand"),
-      period: text("period"),
+      ...(text("period") === range
+        ? { from: text("from"), to: text("to") }
+        : { period: text("period") }),
     }).slice(1);
   };
   return html`
@@ -484,7 +523,7 @@ function SearchBar({ filter }) {
         name="search"
         aria-label=${t("list.search_by")}
         placeholder=${t("list.search_hint", { example: "status:declined amount:>500 country:mx" })}
-        maxlength="160"
+        maxlength="140"
         autocomplete="off"
         spellcheck=${false}
         value=${search}
@@ -496,13 +535,38 @@ function SearchBar({ filter }) {
             html`<option key=${value} value=${value} selected=${value === brand}>${text}</option>`,
         )}
       </select>
-      <select name="period" aria-label=${t("list.period")} onChange=${apply}>
-        <option value="" selected=${period === ""}>${t("list.any_time")}</option>
+      <select name="period" aria-label=${t("list.period")} onChange=${choosePeriod}>
+        <option value="" selected=${period === "" && !hasRange}>${t("list.any_time")}</option>
         ${Object.entries(periods).map(
           ([value, [text]]) =>
-            html`<option key=${value} value=${value} selected=${value === period}>${text}</option>`,
+            html`<option key=${value} value=${value} selected=${value === period && !hasRange}>
+              ${text}
+            </option>`,
         )}
+        <option value=${range} selected=${hasRange}>${t("period.range")}</option>
       </select>
+      ${
+        hasRange &&
+        html`<span class="range">
+          <input
+            type="date"
+            name="from"
+            aria-label=${t("list.from")}
+            value=${from}
+            max=${to}
+            onChange=${apply}
+          />
+          <span aria-hidden="true">–</span>
+          <input
+            type="date"
+            name="to"
+            aria-label=${t("list.to")}
+            value=${to}
+            min=${from}
+            onChange=${apply}
+          />
+        </span>`
+      }
       <button type="submit">${t("search")}</button>
     </form>
   `;

@@ -17,6 +17,7 @@ import {
 import { auditView } from "./audit.js";
 import { ask, closeDialogs, field, h, problem, say } from "./dom.js";
 import { cardsView } from "./cards.js";
+import { compareView } from "./compare.js";
 import { faultsView } from "./faults.js";
 import { html } from "./html.js";
 import { insightsView } from "./insights.js";
@@ -78,6 +79,7 @@ const views = {
   },
   payments,
   payment: { title: t("view.payment"), view: paymentView, of: "payments" },
+  compare: { title: t("view.compare"), view: compareView, of: "payments" },
   webhooks: { title: t("view.webhooks"), view: webhooksView, key: "g h" },
   requests: { title: t("view.requests"), view: requestsView, key: "g r", isOfSandbox: true },
   request: {

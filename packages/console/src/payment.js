@@ -3,9 +3,17 @@ import { render } from "preact";
 import { useState } from "preact/hooks";
 import { actions } from "./actions.js";
 import { call } from "./api.js";
-import { curlOf } from "./curl.js";
+import { curlOf, ShellVariable } from "./curl.js";
 import { h, keepingFocus, say, shown, table } from "./dom.js";
-import { amountText, decimalText, exactText, momentText, timeOf, utcText } from "./format.js";
+import {
+  amountText,
+  countryText,
+  decimalText,
+  exactText,
+  momentText,
+  timeOf,
+  utcText,
+} from "./format.js";
 import { html } from "./html.js";
 import { t } from "./language.js";
 import { listAddress, neighboursOf, stateMark } from "./list.js";
@@ -13,6 +21,7 @@ import { moneyBar } from "./money.js";
 import { notifications } from "./notifications.js";
 import { keepFresh } from "./poll.js";
 import { priceSentence, sentenceOf } from "./sentences.js";
+import { isSandbox, mayDo } from "./session.js";
 import { clock, shell } from "./state.js";
 import { messagesOf, parties, sinceText, stepsOf } from "./story.js";
 import { when } from "./when.js";
@@ -73,7 +82,10 @@ export async function paymentView(main, [hash = ""], _query, signal) {
     render(html`<${Head} payment=${payment} />`, parts.head);
     render(html`<${Diagram} messages=${messagesOf(timeline.entries)} />`, parts.diagram);
     render(html`<${Steps} timeline=${timeline} />`, parts.steps);
-    render(html`<${Facts} payment=${payment} wire=${wire} />`, parts.facts);
+    render(
+      html`<${Facts} payment=${payment} wire=${wire} route=${routeOf(timeline.entries)} />`,
+      parts.facts,
+    );
     parts.money.replaceChildren(
       h("h2", {}, t("payment.money")),
       moneyBar(payment),
@@ -132,6 +144,8 @@ function Head({ payment }) {
       <p class="copies">
         <${Copy} text=${location.href} label=${t("copy.link")} isShown />
         <${Copy} text=${curlOf("/ws/query", { hash })} label=${t("copy.curl")} isShown />
+        <a href=${`#/compare/${hash}`}>${t("compare.link")}</a>
+        ${mayDo("operator") && isSandbox() && html`<a href=${`#/new?from=${hash}`}>${t("payment.again")}</a>`}
       </p>
     </div>
   `;
@@ -278,19 +292,24 @@ function Steps({ timeline: { entries, recording } }) {
 }
 
 /** @param {{ step: Step, begun: number }} props */
-function StepRow({ step: { entry, attempts }, begun }) {
-  const { at, kind, data } = entry;
-  const label = messages.get(kind);
-  const { postings = [] } = data;
+function StepRow({ step: { entry, attempts, calls }, begun }) {
+  const [first = entry] = calls;
+  const last = calls.at(-1) ?? entry;
+  const label = messages.get(last.kind);
+  const { postings = [] } = entry.data;
   return html`
     <li>
-      <time datetime=${at} class="soft" title=${utcText(at)}>
-        ${sinceText(Date.parse(at) - begun)}<span class="unseen"> ${exactText(at)}</span>
+      <time datetime=${first.at} class="soft" title=${utcText(first.at)}>
+        ${sinceText(Date.parse(first.at) - begun)}<span class="unseen">
+          ${exactText(first.at)}</span
+        >
       </time>
       <div class="step">
         <span class=${`dot ${colourOf(entry)}`}></span>
-        <strong>${shown(kindWords(kind))}</strong> <bdi>${shown(sentenceOf(entry))}</bdi>
-        ${label !== undefined && html`<${Raw} label=${label} data=${data} />`}
+        <strong>${shown(kindWords(last.kind))}</strong> <bdi>${shown(sentenceOf(last))}</bdi>
+        ${last !== entry && html` <bdi>${shown(sentenceOf(entry))}</bdi>`}
+        ${calls.length > 1 && html`<${Repeated} calls=${calls} />`}
+        ${label !== undefined && html`<${Raw} label=${label} data=${last.data} />`}
         ${postings.length > 0 && html`<${Raw} label=${t("payment.ledger_entries")} data=${postings} />`}
         ${receiversOf(attempts).map(
           ([receiver, tries]) =>
@@ -302,10 +321,34 @@ function StepRow({ step: { entry, attempts }, begun }) {
 }
 
 /**
+ * Calls with one outcome, in a line; each of them below.
+ * @param {{ calls: readonly Entry[] }} props
+ */
+function Repeated({ calls }) {
+  return html`
+    <details>
+      <summary>
+        ${t("payment.times", { count: calls.length, at: exactText(calls.at(-1)?.at ?? "") })}
+      </summary>
+      <ul class="tries">
+        ${calls.map(
+          (entry) =>
+            html`<li key=${entry.at}>
+              <time title=${utcText(entry.at)}>${exactText(entry.at)}</time>${" "}
+              <bdi>${shown(sentenceOf(entry))}</bdi>
+            </li>`,
+        )}
+      </ul>
+    </details>
+  `;
+}
+
+/**
  * Shown only when it is opened.
  * @param {{ label: string, data: unknown }} props
  */
 function Raw({ label, data }) {
+  const command = commandOf(data);
   const [isOpen, setOpen] = useState(false);
   const turn = (/** @type {Event} */ { currentTarget }) =>
     setOpen(currentTarget instanceof HTMLDetailsElement && currentTarget.open);
@@ -313,8 +356,41 @@ function Raw({ label, data }) {
     <details onToggle=${turn}>
       <summary>${label}</summary>
       ${isOpen && html`<pre>${linesOf(data)}</pre>`}
+      ${isOpen && command !== undefined && html`<${Copy} text=${command} label=${t("copy.request")} isShown />`}
     </details>
   `;
+}
+
+/**
+ * The request of an entry as a command; undefined: the entry has none. Card data, which is not
+ * recorded, is a token from the variable `TOKEN`.
+ * @param {unknown} data
+ */
+function commandOf(data) {
+  const { path, parameters } = /** @type {Readonly<Record<string, unknown>>} */ (data);
+  if (typeof path !== "string" || typeof parameters !== "object" || parameters === null)
+    return undefined;
+  return curlOf(path, /** @type {Readonly<Record<string, unknown>>} */ (withoutCards(parameters)));
+}
+
+const token = new ShellVariable("TOKEN");
+const cardMembers = new Set(["card", "creditcard", "debitcard"]);
+
+/**
+ * @param {unknown} value
+ * @returns {unknown}
+ */
+function withoutCards(value) {
+  if (Array.isArray(value)) return value.map(withoutCards);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([name]) => name !== "integration_key")
+      .map(([name, member]) => {
+        if (name === "token") return [name, token];
+        return [name, cardMembers.has(name) ? { token } : withoutCards(member)];
+      }),
+  );
 }
 
 /**
@@ -367,8 +443,19 @@ function colourOf({ kind, data }) {
   return factColours.find(([end]) => fact.endsWith(end))?.[1] ?? "over";
 }
 
-/** @param {{ payment: Listed, wire: Payment }} props */
-function Facts({ payment, wire }) {
+/**
+ * The acquirers that were called, in their order.
+ * @param {readonly Entry[]} entries
+ */
+function routeOf(entries) {
+  const names = entries.flatMap(({ data: { connector } }) =>
+    typeof connector === "string" ? [connector] : [],
+  );
+  return [...new Set(names)].join(" → ");
+}
+
+/** @param {{ payment: Listed, wire: Payment, route: string }} props */
+function Facts({ payment, wire, route }) {
   const { transaction_status: said } = wire;
   const { email } = payment;
   /** @type {readonly (readonly [name: string, value: unknown])[]} */
@@ -383,7 +470,8 @@ function Facts({ payment, wire }) {
     [t("facts.auth_code"), shown(said.authcode ?? t("none"))],
     [t("head.card"), shown(`${payment.brand} ${payment.masked_card_number}`)],
     [t("head.instalments"), shown(payment.instalments)],
-    [t("facts.country"), shown(payment.country)],
+    ...(route === "" ? [] : [/** @type {const} */ ([t("facts.route"), shown(route)])]),
+    [t("facts.country"), countryText(payment.country)],
     [
       t("head.local"),
       `${amountText(payment.amount_br, payment.currency_br)} ${shown(payment.currency_br)}`,

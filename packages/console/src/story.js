@@ -20,8 +20,10 @@ export const parties = /** @type {const} */ ([
  * }} Message
  */
 /**
- * An entry of the list, with the attempts of a notification in one.
- * @typedef {{ key: string, entry: Entry, attempts: readonly Entry[] }} Step
+ * An entry of the list, with the attempts of a notification in one. `calls`: those of which the
+ * entry is the result.
+ * @typedef {{ key: string, entry: Entry, attempts: readonly Entry[], calls: readonly Entry[] }}
+ * Step
  */
 
 const [shop, cofre, acquirer, receivers] = [0, 1, 2, 3];
@@ -158,8 +160,13 @@ function deliveryMessages(at, data) {
   });
 }
 
+/** Facts that the answer to a call has caused. */
+const results = /_(?:approved|held|declined|declined_in_review|unanswered)$/;
+
 /**
- * The entries, with the attempts of each notification behind it.
+ * The entries, with the attempts of each notification behind it. A call to an acquirer, the fact
+ * that it was sent and the fact that it has caused are one step; repeated calls with one outcome are one
+ * step, the last of them.
  * @param {readonly Entry[]} entries
  * @returns {readonly Step[]}
  */
@@ -173,14 +180,63 @@ export function stepsOf(entries) {
   const isWithin = ({ kind, data }) => kind === "attempt" && numbers.has(data["number"]);
   for (const entry of entries.filter(isWithin))
     attempts.set(entry.data["number"], [...(attempts.get(entry.data["number"]) ?? []), entry]);
-  return entries
-    .filter((entry) => !isWithin(entry))
-    .map((entry, place) => ({
-      // An entry keeps its name when later entries follow.
-      key: `${place} ${entry.at} ${entry.kind}`,
-      entry,
-      attempts: entry.kind === "notification" ? (attempts.get(entry.data["number"]) ?? []) : [],
-    }));
+  const outer = entries.filter((entry) => !isWithin(entry));
+  /** @type {Step[]} */
+  const steps = [];
+  for (let place = 0; place < outer.length; place += 1) {
+    const [entry, next] = [outer[place], outer[place + 1]];
+    if (entry === undefined) break;
+    // An entry keeps its name when later entries follow.
+    const key = `${place} ${entry.at} ${entry.kind}`;
+    if (isSent(entry) && next?.kind === "call") continue;
+    if (entry.kind !== "call") {
+      const tries = entry.kind === "notification" ? attempts.get(entry.data["number"]) : undefined;
+      steps.push({ key, entry, attempts: tries ?? [], calls: [] });
+      continue;
+    }
+    const result = next !== undefined && isResult(next) ? next : undefined;
+    if (result !== undefined) place += 1;
+    const last = steps.at(-1);
+    const isRepeated = last !== undefined && isLike(last, entry, result);
+    if (isRepeated) steps.pop();
+    steps.push({
+      key: isRepeated ? last.key : key,
+      entry: result ?? entry,
+      attempts: [],
+      calls: [...(isRepeated ? last.calls : []), entry],
+    });
+  }
+  return steps;
+}
+
+/** @param {Entry} entry */
+function isSent({ kind, data: { fact, postings = [] } }) {
+  return kind === "fact" && textOf(fact).endsWith("_sent") && postings.length === 0;
+}
+
+/** @param {Entry} entry */
+function isResult({ kind, data: { fact } }) {
+  return kind === "fact" && results.test(textOf(fact));
+}
+
+/**
+ * Whether a step is the same call with the same outcome, which has changed nothing.
+ * @param {Step} step
+ * @param {Entry} call
+ * @param {Entry | undefined} result
+ */
+function isLike({ entry, calls: [earlier] }, call, result) {
+  if (earlier === undefined || (result ?? call).kind !== entry.kind) return false;
+  const { postings = [], fact } = entry.data;
+  return (
+    postings.length === 0 && fact === result?.data["fact"] && outcomeOf(earlier) === outcomeOf(call)
+  );
+}
+
+/** @param {Entry} call */
+function outcomeOf({ data: { connector, kind, outcome } }) {
+  const { kind: result, cause } = /** @type {Readonly<Record<string, unknown>>} */ (outcome ?? {});
+  return JSON.stringify([connector, kind, result, cause]);
 }
 
 /**

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { integrationKey } from "../../../server/test/server.ts";
+import { violations } from "../../../server/test/browser/violations.ts";
+import { integrationKey, testCard } from "../../../server/test/server.ts";
 import type { ConsoleGiven } from "./console-views.ts";
 
 /** Tests of the list of payments that the other files do not have. */
@@ -65,4 +66,85 @@ export function listTests({ server, made, inConsole }: ConsoleGiven): void {
       await page.getByRole("button", { name: "Export CSV", disabled: false }).waitFor();
     });
   });
+
+  test("a list is limited to two dates of the shown zone, which stay in the address", async () => {
+    // The server's day is 2026-11-25.
+    const { code } = await made({ email: "dates@example.com" });
+    await inConsole("#/payments?search=dates%40example.com", async (page) => {
+      await page.getByRole("link", { name: code, exact: true }).waitFor();
+      await page.getByLabel("Period").selectOption("Dates…");
+      await page.getByLabel("To", { exact: true }).fill("2026-11-24");
+      await page.waitForURL(/&to=2026-11-24$/);
+      await page.getByText("No entries match.").waitFor();
+      await page.getByLabel("To", { exact: true }).fill("2026-11-25");
+      await page.getByLabel("From", { exact: true }).fill("2026-11-25");
+      await page.waitForURL(/&from=2026-11-25&to=2026-11-25$/);
+      await page.getByRole("link", { name: code, exact: true }).waitFor();
+      await page.reload();
+      await page.getByRole("link", { name: code, exact: true }).waitFor();
+      assert.equal(await page.getByLabel("From", { exact: true }).inputValue(), "2026-11-25");
+      assert.deepEqual(await violations(page), []);
+      await page.getByLabel("Period").selectOption("Last 24 hours");
+      await page.waitForURL(/search=dates%40example.com&period=24h$/);
+      assert.equal(await page.getByLabel("From", { exact: true }).count(), 0);
+    });
+  });
+
+  for (const { language, width, words } of [
+    { language: "en", width: 1_100, words: { title: "Compare payments", name: "Compare" } },
+    { language: "es", width: 390, words: { title: "Comparar pagos", name: "Comparar" } },
+  ])
+    test(`two payments are compared, at ${width} pixels in ${language}`, async () => {
+      const email = `compare-${width}@example.com`;
+      const declined = await made({
+        email,
+        creditcard: { ...testCard, card_number: "4716909774636285" },
+      });
+      const { code, hash } = await made({ email, name: poisonedName });
+      await inConsole(
+        `#/payment/${hash}`,
+        async (page) => {
+          await page.evaluate(`sessionStorage.setItem("cofre.language", "${language}")`);
+          await page.reload();
+          await page.locator(`a[href="#/compare/${hash}"]`).click();
+          await page.getByRole("heading", { name: words.title, level: 1 }).waitFor();
+          await page.getByRole("link", { name: declined.code, exact: true }).waitFor();
+          assert.deepEqual(await violations(page), []);
+          await page.locator("input[name=other]").fill(declined.code);
+          await page.getByRole("button", { name: words.name, exact: true }).click();
+          await page.waitForURL(new RegExp(`#/compare/${hash}/${declined.hash}$`));
+          const tables = page.locator("table.sides");
+          await tables.nth(1).waitFor();
+          const rows = tables.first().locator("tbody tr");
+          assert.match((await rows.nth(0).getAttribute("class")) ?? "", /differs/);
+          assert.equal(await rows.nth(1).getAttribute("class"), null, "the amounts are equal");
+          assert.ok((await tables.nth(1).locator("tr.differs").count()) > 0);
+          assert.ok((await page.getByText(code, { exact: true }).count()) > 0);
+          assert.deepEqual(await violations(page), []);
+          const fits = "document.documentElement.scrollWidth === innerWidth";
+          assert.equal(await page.evaluate(fits), true);
+          assert.equal(await page.evaluate("globalThis.poisoned"), undefined);
+        },
+        { viewport: { width, height: 800 } },
+      );
+    });
+
+  test("a recorded request is copied as a command without card data", async () => {
+    const { hash } = await made();
+    await inConsole(`#/payment/${hash}`, async (page) => {
+      await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+      const step = page.getByRole("listitem").filter({ hasText: "POST /ws/direct" });
+      await step.getByText("Request and response").click();
+      await step.getByRole("button", { name: "Copy this request as curl" }).click();
+      await page.getByRole("status").filter({ hasText: "Copied." }).waitFor();
+      const command = await page.evaluate<string>("navigator.clipboard.readText()");
+      assert.match(command, /"token": "'"\$TOKEN"'"/);
+      assert.doesNotMatch(command, /card_|411111/);
+      await page.getByText("Route", { exact: true }).waitFor();
+      await page.locator("dd").getByText("Brazil", { exact: true }).waitFor();
+    });
+  });
 }
+
+/** Shown as text, in a narrow column too. */
+const poisonedName = "<img src=x onerror=poisoned=1> Lima";
