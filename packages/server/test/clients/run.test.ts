@@ -346,6 +346,8 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))`;
       const { folder, run } = place(context);
       const command = run(
         shell(`echo ready; until [ -e killed ]; do sleep 0.05; done; ${charge}; echo $? >code`),
+        // A killed process leaves its folder for temporary files behind.
+        { TMPDIR: folder },
       );
       await command.lines(1);
       command.child.kill("SIGKILL");
