@@ -391,6 +391,12 @@ describe("accounts of people", () => {
     }
     const secrets = await admin.call("/__cofre/notifications", { secrets: true }, inWorld);
     assert.match(String(secrets.body["payment_url_secret"]), /^whsec_./);
+    // Another action beside it, which an operator may do, does not show them.
+    for (const replay of ["", [], {}, "failed"]) {
+      const beside = { secrets: true, replay };
+      const reply = await operator.call("/__cofre/notifications", beside, inWorld);
+      assert.doesNotMatch(JSON.stringify(reply.body), /secret/, JSON.stringify(replay));
+    }
     assert.equal(codeOf(await admin.call("/__cofre/clock", { advance: "1d" }, inWorld)), "SUCCESS");
     assert.equal(
       codeOf(await admin.call("/__cofre/world", { action: "delete" }, inWorld)),

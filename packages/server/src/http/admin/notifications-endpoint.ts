@@ -239,6 +239,17 @@ export function certificateEndpoint({ keys }: Pick<NotificationsDeps, "keys">): 
   };
 }
 
+/**
+ * Whether the permission that the request needed was that of `secrets`: any other action that a
+ * request names, even with an empty value, needs only its own.
+ */
+function mayShowSecrets(params: TreeObject): boolean {
+  return (
+    params["secrets"] !== undefined &&
+    [...changes, "replay"].every((action) => params[action] === undefined)
+  );
+}
+
 async function list(
   deps: NotificationsDeps,
   params: TreeObject,
@@ -275,7 +286,7 @@ async function list(
   const detail =
     only === undefined ? undefined : await notificationDetail(deps, account, only, deliveries);
   const codes = newest === undefined ? undefined : await paymentCodes(store, account.id, rows);
-  const showsSecrets = user === undefined || params["secrets"] !== undefined;
+  const showsSecrets = user === undefined || mayShowSecrets(params);
   const notifications = rows.map(({ number, kind, paymentId, at }) => ({
     number,
     notification_type: kind,
