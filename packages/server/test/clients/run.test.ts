@@ -29,6 +29,9 @@ interface Place {
   ) => Command;
 }
 
+/** As bin/cofre.js sets it. That of the test runner would be a setting of the user. */
+const compileCache = join(import.meta.dirname, "../../.cache/compiled/");
+
 /** A folder in which `cofre run` is called. */
 function place(context: TestContext): Place {
   const folder = temporaryFolder(context);
@@ -38,7 +41,7 @@ function place(context: TestContext): Place {
       new Command(
         context,
         [process.execPath, program, "run", ...args],
-        { ...path, ...environment },
+        { NODE_COMPILE_CACHE: compileCache, ...path, ...environment },
         folder,
       ),
   };

@@ -58,6 +58,9 @@ test("an explanation shows every fact of a partly captured payment and accounts 
       currency: "USD",
       local: "585.22",
       local_currency: "BRL",
+      rate: "5.8300",
+      gross: "583.00",
+      tax: "2.22",
       text: "100.00 USD at a rate of 5.8300 are 583.00 BRL, rounded half up; with a tax of 2.22 BRL the customer pays 585.22 BRL.",
     },
     {
@@ -66,6 +69,9 @@ test("an explanation shows every fact of a partly captured payment and accounts 
       currency: "USD",
       local: "234.09",
       local_currency: "BRL",
+      rate: "5.8300",
+      gross: "233.20",
+      tax: "0.89",
       text: "40.00 USD at a rate of 5.8300 are 233.20 BRL, rounded half up; with a tax of 0.89 BRL the customer pays 234.09 BRL.",
     },
   ]);
