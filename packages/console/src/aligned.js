@@ -81,5 +81,5 @@ function partOf({ kind, data }) {
   const { kind: result, reason } = /** @type {Readonly<Record<string, unknown>>} */ (
     kind === "call" ? (data["outcome"] ?? {}) : {}
   );
-  return [kind, result, reason, ...(own(compared, kind) ?? []).map((name) => data[name])];
+  return [kind, result, reason, ...(own(compared, kind) ?? []).map((name) => own(data, name))];
 }
