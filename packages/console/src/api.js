@@ -6,7 +6,7 @@ import { refusalText } from "./refusals.js";
 import {
   accountOfTab,
   end,
-  hear,
+  readSessionHeaders,
   isLogin,
   keepAccount,
   personOfPage,
@@ -307,7 +307,7 @@ export async function exchange(path, fields, stop, subject) {
   try {
     const response = await fetch(path, { ...posted(fields, subject), signal });
     status = response.status;
-    hear(response);
+    readSessionHeaders(response);
     text = await response.text();
   } catch {
     how = signal.aborted ? "stopped" : "cut";
@@ -349,7 +349,7 @@ async function answerTo(path, request) {
   } catch {
     throw new Error(t("server.silent"));
   }
-  hear(response);
+  readSessionHeaders(response);
   /** @type {unknown} */
   const answer = await response.json().catch(() => undefined);
   if (isObject(answer) && answer["status"] === "SUCCESS") return answer;

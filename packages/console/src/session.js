@@ -26,7 +26,7 @@ let before;
 /** When the session ends without a further request, by `performance.now()`. */
 let endsAt = Number.POSITIVE_INFINITY;
 /** Time of the last answer about the session, by `performance.now()`. */
-let heardAt = 0;
+let answeredAt = 0;
 /** Whether there was user activity since the last request. */
 let wasTouched = true;
 
@@ -102,11 +102,11 @@ export function sessionHeaders(account = accountOfTab()) {
 export const roleChanged = "cofre-role-changed";
 
 /** @param {Response} response */
-export function hear({ headers }) {
+export function readSessionHeaders({ headers }) {
   const seconds = headers.get("X-Cofre-Session-Seconds");
   if (seconds !== null) {
-    heardAt = performance.now();
-    endsAt = heardAt + Number(seconds) * 1_000;
+    answeredAt = performance.now();
+    endsAt = answeredAt + Number(seconds) * 1_000;
   }
   const role = roles.find((each) => each === headers.get("X-Cofre-Role"));
   if (session === undefined || role === undefined || role === session.user.role) return;
@@ -115,8 +115,8 @@ export function hear({ headers }) {
 }
 
 /** Seconds since the server's last answer about the session. */
-export function secondsSilent() {
-  return (performance.now() - heardAt) / 1_000;
+export function secondsSinceAnswer() {
+  return (performance.now() - answeredAt) / 1_000;
 }
 
 export function secondsLeft() {

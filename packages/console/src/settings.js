@@ -146,10 +146,10 @@ export async function settingsView(main, _words, _query, signal) {
  * @param {number} number
  */
 function row(name, { default: initially, allowed, doc, unit, settings }, control, number) {
-  const [label, told] = [`setting-${number}`, `doc-${number}`];
+  const [label, description] = [`setting-${number}`, `doc-${number}`];
   control.id = label;
   control.disabled = !mayDo("admin");
-  control.setAttribute("aria-describedby", told);
+  control.setAttribute("aria-describedby", description);
   const text = initially === "" ? t("settings.empty") : shown(textOf(initially, unit));
   const range = unit === "thousandths" ? t("settings.percent_range") : shown(allowed);
   const usual =
@@ -163,7 +163,7 @@ function row(name, { default: initially, allowed, doc, unit, settings }, control
     control,
     h(
       "p",
-      { id: told, class: "soft" },
+      { id: description, class: "soft" },
       h("span", { lang: "en" }, shown(doc)),
       ` (${range}${usual})`,
     ),

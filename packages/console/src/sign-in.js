@@ -2,7 +2,7 @@
 import { call, sessionOver } from "./api.js";
 import { facts, field, h, problem, say, shape } from "./dom.js";
 import { t } from "./language.js";
-import { end, isTouched, personOfPage, secondsLeft, secondsSilent, touch } from "./session.js";
+import { end, isTouched, personOfPage, secondsLeft, secondsSinceAnswer, touch } from "./session.js";
 import { roleWords } from "./words.js";
 
 /** @import { Role, Session } from "./session.js" */
@@ -235,7 +235,7 @@ export function watchSession() {
     const left = secondsLeft();
     const isEnding = personOfPage() !== undefined && left <= warnSeconds;
     const isSilent =
-      personOfPage() !== undefined && !document.hidden && secondsSilent() > askAfterSeconds;
+      personOfPage() !== undefined && !document.hidden && secondsSinceAnswer() > askAfterSeconds;
     if (isSilent || (isEnding && (isTouched() || left <= 0 || warning.hidden === true))) void ask();
     const text = isEnding ? t("session.ending") : "";
     if (words.textContent !== text) words.textContent = text;
