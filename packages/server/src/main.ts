@@ -148,11 +148,10 @@ function refuse(lines: readonly string[]): void {
   process.exitCode = misused;
 }
 
-async function serve({
-  config,
-  unknown,
-  empty,
-}: Extract<ConfigReading, { readonly config: Config }>): Promise<void> {
+type ValidReading = Extract<ConfigReading, { readonly config: Config }>;
+
+async function serve(reading: ValidReading): Promise<void> {
+  const { config } = reading;
   const output = standardOutput();
   const log = openLog(config, output);
   const end = (code: number): never => {
@@ -165,25 +164,8 @@ async function serve({
     end(failed);
   });
 
-  const { environment, dataDirectory, shutdownTimeoutMs: graceMs } = config;
-  log.write({
-    event: "starting",
-    version: manifest.version,
-    node: process.version,
-    environment,
-    dataDirectory,
-  });
-  if (!leaveMemoryOutOfCoreDumps()) log.write({ event: "core_dumps_unlimited" });
-  for (const name of unknown) log.write({ event: "setting_unknown", name });
-  for (const name of empty) log.write({ event: "setting_empty", name });
-  const { readyFile } = config;
-  const start = async (): Promise<Cofre> => {
-    if (readyFile !== undefined) removeReadyFile(readyFile);
-    const started = await startCofre(config, log);
-    if (readyFile !== undefined) writeReadyFile(readyFile, started, config);
-    return started;
-  };
-  const starting = start().catch((error: unknown) => {
+  logStart(log, reading);
+  const starting = startedCofre(config, log).catch((error: unknown) => {
     log.write({ event: "start_failed", ...errorFacts(error) });
     // No request has been answered yet, so the text cannot quote one.
     process.stderr.write(`Cofre could not start: ${startProblem(error, config)}\n`);
@@ -201,6 +183,7 @@ async function serve({
   }
   showStarted(app, config, log);
 
+  const { readyFile, shutdownTimeoutMs: graceMs } = config;
   const signal = await stopRequested;
   log.write({ event: "stopping", signal, graceMs });
   if (readyFile !== undefined) removeQuietly(readyFile);
@@ -211,6 +194,29 @@ async function serve({
   }
   log.write({ event: "stopped" });
   end(0);
+}
+
+function logStart(log: Log, { config, unknown, empty }: ValidReading): void {
+  const { environment, dataDirectory } = config;
+  log.write({
+    event: "starting",
+    version: manifest.version,
+    node: process.version,
+    environment,
+    dataDirectory,
+  });
+  if (!leaveMemoryOutOfCoreDumps()) log.write({ event: "core_dumps_unlimited" });
+  for (const name of unknown) log.write({ event: "setting_unknown", name });
+  for (const name of empty) log.write({ event: "setting_empty", name });
+}
+
+/** Starts the server, and writes the ready file if the settings name one. */
+async function startedCofre(config: Config, log: Log): Promise<Cofre> {
+  const { readyFile } = config;
+  if (readyFile !== undefined) removeReadyFile(readyFile);
+  const started = await startCofre(config, log);
+  if (readyFile !== undefined) writeReadyFile(readyFile, started, config);
+  return started;
 }
 
 /** The folder may be gone by now. */

@@ -295,17 +295,9 @@ async function list(
     at: formatTimestamp(at),
     deliveries: deliveries.filter((each) => each.number === number).map(shownDelivery),
   }));
-  const endpoints = endpointsOf(account.settings).map((each) => ({
-    id: each.id,
-    url: shownAddress(each.url),
-    enabled: each.enabled && each.goneAt === undefined,
-    state: stateOf(each),
-    ...(each.offAt === undefined ? {} : { disabled_at: formatTimestamp(each.offAt) }),
-    ...(each.goneAt === undefined ? {} : { gone_at: formatTimestamp(each.goneAt) }),
-    ...(showsSecrets
-      ? { secret: receiverSecret(keys, name, secretName(each, each.secretVersion)) }
-      : {}),
-  }));
+  const endpoints = endpointsOf(account.settings).map((each) =>
+    endpointView(each, showsSecrets ? deps : undefined),
+  );
   const body = {
     notifications,
     ...(newest === undefined ? {} : { next: newest.next ?? null }),
@@ -317,6 +309,27 @@ async function list(
     status: "SUCCESS",
   };
   return { status: 200, body: JSON.stringify(body) };
+}
+
+/** `secrets`: where the endpoint's secret comes from; undefined: it is not shown. */
+function endpointView(
+  endpoint: NotificationEndpoint,
+  secrets: Pick<NotificationsDeps, "keys" | "name"> | undefined,
+): object {
+  const { id, url, enabled, offAt, goneAt, secretVersion } = endpoint;
+  return {
+    id,
+    url: shownAddress(url),
+    enabled: enabled && goneAt === undefined,
+    state: stateOf(endpoint),
+    ...(offAt === undefined ? {} : { disabled_at: formatTimestamp(offAt) }),
+    ...(goneAt === undefined ? {} : { gone_at: formatTimestamp(goneAt) }),
+    ...(secrets === undefined
+      ? {}
+      : {
+          secret: receiverSecret(secrets.keys, secrets.name, secretName(endpoint, secretVersion)),
+        }),
+  };
 }
 
 function shownDelivery({
