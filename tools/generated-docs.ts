@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { commandsAsMarkdown } from "../packages/server/src/cli/help.ts";
 import { settingsAsMarkdown } from "../packages/server/src/config/reference.ts";
-import { describedCards } from "../packages/server/src/connectors/simulator/magic-cards.ts";
+import { describedCards } from "../packages/server/src/sandbox/test-cards.ts";
 import { faultKindsAsMarkdown } from "../packages/server/src/http/faults/fault-kinds.ts";
 import { errorsAsMarkdown } from "../packages/server/src/wire/errors/error-reference.ts";
 import { wireStatusOf } from "../packages/server/src/wire/answers/payment-answer.ts";

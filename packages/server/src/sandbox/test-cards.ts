@@ -36,3 +36,22 @@ export const testCards: readonly TestCard[] = [
     threeDSecure: undefined,
   })),
 ];
+
+/** The same in words, for the documentation. */
+export const describedCards: readonly {
+  readonly number: string;
+  readonly brand: Brand;
+  readonly outcome: string;
+}[] = testCards.map((card) => ({
+  number: card.digits,
+  brand: card.brand,
+  outcome: outcomeOf(card),
+}));
+
+function outcomeOf({ result, traits }: TestCard): string {
+  if (traits === ordinary) return result;
+  const { funding, foreign, ecommerce, exhausted } = traits;
+  if (foreign) return "foreign";
+  if (!ecommerce) return "not for e-commerce";
+  return exhausted ? "too many attempts" : funding;
+}

@@ -1,5 +1,5 @@
 import type { Config } from "../config/settings.ts";
-import { describedCards } from "../connectors/simulator/magic-cards.ts";
+import { describedCards } from "../sandbox/test-cards.ts";
 import { interfaceHosts } from "../certificates/hosts.ts";
 import { type EndpointsParts, serverEndpoints } from "../http/endpoints.ts";
 import { createRequestRecorder } from "../http/recording/request-recorder.ts";

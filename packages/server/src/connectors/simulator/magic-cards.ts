@@ -86,33 +86,6 @@ export const scenarioCards: readonly (readonly [
   ["4000000000002248", "visa", { ...ordinary, exhausted: true }],
 ];
 
-/** A published test number, and what it does in the sandbox, for the documentation. */
-export interface DescribedCard {
-  readonly number: string;
-  readonly brand: Brand;
-  readonly outcome: string;
-}
-
-/** All test cards with a known outcome, the ordinary ones first. */
-export const describedCards: readonly DescribedCard[] = [
-  ...magicCards.map(([number, brand, result]) => ({
-    number,
-    brand,
-    outcome: result === "approve" ? "approved" : result,
-  })),
-  ...scenarioCards.map(([number, brand, traits]) => ({
-    number,
-    brand,
-    outcome: outcomeOf(traits),
-  })),
-];
-
-function outcomeOf({ funding, foreign, ecommerce, exhausted }: CardTraits): string {
-  if (foreign) return "foreign";
-  if (!ecommerce) return "not for e-commerce";
-  return exhausted ? "too many attempts" : funding;
-}
-
 /**
  * DE 39 (ISO 8583:1987) and merchant advice code of each decline. Advice: 01 correct the data, 02
  * try later, 03 do not try again.
