@@ -596,8 +596,9 @@ function Searching({ model }) {
   const hash = model.readTo.value;
   if (!model.isReading.value || hash === null || Object.keys(model.filter).length === 0)
     return null;
-  const at = new Date(Number.parseInt(hash.slice(0, secondsInHash), 16) * 1_000).toISOString();
-  const day = dayText(at, timeOf(clock.value?.now ?? ""));
+  const seconds = Number.parseInt(hash.slice(0, secondsInHash), 16);
+  if (Number.isNaN(seconds)) return null;
+  const day = dayText(new Date(seconds * 1_000).toISOString(), timeOf(clock.value?.now ?? ""));
   return html`<span class="looking">${t("list.searching", { day })}</span>`;
 }
 

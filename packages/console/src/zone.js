@@ -105,10 +105,12 @@ function clockAt(ms) {
 }
 
 /**
- * `2026-03-01 12:00:00` in the shown zone, as date fields and files have it.
+ * `2026-03-01 12:00:00` in the shown zone, as date fields and files have it; empty for NaN, a time
+ * that the server sent in another form.
  * @param {number} ms
  */
 export function plainText(ms) {
+  if (Number.isNaN(ms)) return "";
   return new Date(clockAt(ms)).toISOString().slice(0, 19).replace("T", " ");
 }
 
