@@ -17,72 +17,75 @@ const payments = Number(
 /** Each planted bug must be found within this number of payments. */
 const paymentsToFind = 2_000;
 
+/** Each has to be met. Captures without an answer of the acquirer are rare: about three in a run. */
+const wanted = [
+  [
+    "direct open",
+    "direct captured",
+    "direct captured, token",
+    "direct authorizing",
+    "direct BP-DR-0",
+    "direct BP-DR-65",
+    "direct unheard",
+  ],
+  ["capture captured 40", "capture COFRE-22", "capture COFRE-20", "token stored", "token BP-DR-65"],
+  [
+    "refund or cancel cancelled",
+    "refund or cancel done",
+    "refund or cancel BP-CAN-3",
+    "refund or cancel BP-REF-12",
+  ],
+  [
+    "capture captured",
+    "capture BP-CAP-2",
+    "capture BP-CAP-3",
+    "capture BP-CAP-4",
+    "capture BP-CAP-5",
+    "capture unheard",
+  ],
+  ["cancel cancelled", "cancel BP-CAN-2", "cancel BP-CAN-3", "cancel COFRE-20"],
+  [
+    "query captured",
+    "query cancelled",
+    "query open",
+    "query authorizing",
+    "query BP-QRY-2",
+    "query captured, r0 asked",
+  ],
+  [
+    "refund done",
+    "refund BP-REF-CAN-2",
+    "refund BP-REF-5",
+    "refund BP-REF-7",
+    "refund BP-REF-11",
+    "refund BP-REF-12",
+    "refund unheard",
+  ],
+  ["cancel refund done", "cancel refund BP-REF-9", "cancel refund unheard"],
+].flat();
+
+/** Runs for all of them: one in fourteen lacks one. */
+const mostRuns = 3;
+
 test(`${payments * callsOfPayment} concurrent calls on ${payments} payments have a legal order for each payment`, async (context) => {
-  const { calls, unanswered, outcomes, slow, illegal } = await runHistories({
-    root: serverRoot,
-    seed,
-    payments,
-  });
-  context.diagnostic([...outcomes].map(([outcome, times]) => `${outcome} ${times}`).join("; "));
-  context.diagnostic(
-    `${unanswered} of ${calls} calls were cut by their client; ${slow} histories took so long that recovery may have begun`,
-  );
-  assert.deepEqual(illegal, []);
-  assert.ok(unanswered > calls / 100, "control: connections were cut");
-  assert.ok(slow < payments / 10, "control: histories end before recovery begins");
-  for (const outcome of [
-    [
-      "direct open",
-      "direct captured",
-      "direct captured, token",
-      "direct authorizing",
-      "direct BP-DR-0",
-      "direct BP-DR-65",
-      "direct unheard",
-    ],
-    [
-      "capture captured 40",
-      "capture COFRE-22",
-      "capture COFRE-20",
-      "token stored",
-      "token BP-DR-65",
-    ],
-    [
-      "refund or cancel cancelled",
-      "refund or cancel done",
-      "refund or cancel BP-CAN-3",
-      "refund or cancel BP-REF-12",
-    ],
-    [
-      "capture captured",
-      "capture BP-CAP-2",
-      "capture BP-CAP-3",
-      "capture BP-CAP-4",
-      "capture BP-CAP-5",
-      "capture unheard",
-    ],
-    ["cancel cancelled", "cancel BP-CAN-2", "cancel BP-CAN-3", "cancel COFRE-20"],
-    [
-      "query captured",
-      "query cancelled",
-      "query open",
-      "query authorizing",
-      "query BP-QRY-2",
-      "query captured, r0 asked",
-    ],
-    [
-      "refund done",
-      "refund BP-REF-CAN-2",
-      "refund BP-REF-5",
-      "refund BP-REF-7",
-      "refund BP-REF-11",
-      "refund BP-REF-12",
-      "refund unheard",
-    ],
-    ["cancel refund done", "cancel refund BP-REF-9", "cancel refund unheard"],
-  ].flat()) {
-    assert.ok((outcomes.get(outcome) ?? 0) > 0, `control: ${outcome} was met`);
+  const met = new Set<string>();
+  const missing = (): readonly string[] => wanted.filter((outcome) => !met.has(outcome));
+  for (let run = 0; run < mostRuns && missing().length > 0; run += 1) {
+    const { calls, unanswered, outcomes, slow, illegal } = await runHistories({
+      root: serverRoot,
+      seed: seed + run,
+      payments,
+    });
+    context.diagnostic([...outcomes].map(([outcome, times]) => `${outcome} ${times}`).join("; "));
+    context.diagnostic(
+      `${unanswered} of ${calls} calls were cut by their client; ${slow} histories took so long that recovery may have begun`,
+    );
+    assert.deepEqual(illegal, []);
+    assert.ok(unanswered > calls / 100, "control: connections were cut");
+    assert.ok(slow < payments / 10, "control: histories end before recovery begins");
+    for (const outcome of outcomes.keys()) met.add(outcome);
   }
+  assert.deepEqual(missing(), [], "control: outcomes that were not met");
 });
 
 describe("controls: planted races and wrong refusals leave histories without a legal order", () => {
