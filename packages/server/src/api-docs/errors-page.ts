@@ -68,6 +68,11 @@ ${places.length === 0 ? "" : `<p class="soft">Sent by ${places.join(", ")}</p>`}
 </section>`;
 }
 
-function sentence(text: string): string {
-  return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
+/**
+ * A condition of the error table as a sentence. One that begins with a path says where it applies.
+ */
+function sentence(condition: string): string {
+  if (condition.startsWith("/")) return `A request to ${condition}.`;
+  const isWord = /^[a-z]+(?!:)\b/.test(condition);
+  return `${isWord ? condition.charAt(0).toUpperCase() + condition.slice(1) : condition}.`;
 }

@@ -90,7 +90,7 @@ describe("/docs/errors", () => {
     for (const { code } of sent)
       assert.match(
         sectionOf(errorsPage, code),
-        /Cause\s+[^\s][^]*\.\s+Remedy\s+[A-Z][^]*\.\s+Example\s+HTTP \d{3}/,
+        /Cause\s+(?!Https?:)[^\s/][^]*\.\s+Remedy\s+[A-Z][^]*\.\s+Example\s+HTTP \d{3}/,
         code,
       );
   });
