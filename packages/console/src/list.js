@@ -18,6 +18,7 @@ import { parts, t } from "./language.js";
 import { liveData } from "./live-data.js";
 import { comeBack, isReturn, walk } from "./live-list.js";
 import { minorOf } from "./money.js";
+import { Cells, Heads, opens } from "./pieces.js";
 import { keepFresh } from "./poll.js";
 import { isSandbox, mayDo } from "./session.js";
 import { clock, stateCounts } from "./state.js";
@@ -659,21 +660,7 @@ function Rows({ model, columns: shownColumns }) {
           <caption class="unseen">
             ${t("list.caption")}
           </caption>
-          <thead role="rowgroup">
-            <tr role="row">
-              ${shownColumns.map(
-                ({ id, head, isNumber }) =>
-                  html`<th
-                    key=${id}
-                    scope="col"
-                    role="columnheader"
-                    class=${isNumber === true ? "numbers" : undefined}
-                  >
-                    ${head}
-                  </th>`,
-              )}
-            </tr>
-          </thead>
+          <${Heads} columns=${shownColumns} />
           <tbody role="rowgroup" ref=${body}>
             ${begin > 0 && html`<${Gap} key="above" rows=${begin} height=${height.current} />`}
             ${payments
@@ -714,28 +701,12 @@ function Gap({ rows, height }) {
  * @param {{ payment: Listed, columns: typeof columns, now: number, place: number }} props
  */
 function Row({ payment, columns: shownColumns, now, place }) {
-  /** @param {MouseEvent} event */
-  const open = ({ target }) => {
-    // A press on a link opens it, and text can still be selected.
-    if (target instanceof Element && target.closest("a") !== null) return;
-    if (getSelection()?.isCollapsed === false) return;
-    location.hash = `#/payment/${payment.hash}`;
-  };
   return html`
-    <tr role="row" data-row aria-rowindex=${place} onClick=${open}>
-      ${shownColumns.map(
-        ({ id, head, isNumber, cell }) => html`
-          <td
-            key=${id}
-            role="cell"
-            data-head=${head}
-            data-column=${id}
-            class=${isNumber === true ? "numbers" : undefined}
-          >
-            ${cell(payment, now)}
-          </td>
-        `,
-      )}
+    <tr role="row" data-row aria-rowindex=${place} onClick=${opens(`#/payment/${payment.hash}`)}>
+      <${Cells}
+        columns=${shownColumns}
+        cells=${shownColumns.map(({ cell }) => cell(payment, now))}
+      />
     </tr>
   `;
 }

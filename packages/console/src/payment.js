@@ -19,6 +19,7 @@ import { t } from "./language.js";
 import { listAddress, neighboursOf, stateMark } from "./list.js";
 import { moneyBar } from "./money.js";
 import { notifications } from "./notifications.js";
+import { Pairs } from "./pieces.js";
 import { keepFresh } from "./poll.js";
 import { priceSentence, sentenceOf } from "./sentences.js";
 import { isSandbox, mayDo } from "./session.js";
@@ -489,15 +490,7 @@ function Facts({ payment, wire, route }) {
     <div>
       <section class="box">
         <h2>${t("facts.title")}</h2>
-        <dl class="pairs">
-          ${rows.map(
-            ([name, value]) =>
-              html`<div key=${name}>
-                <dt>${name}</dt>
-                <dd>${value}</dd>
-              </div>`,
-          )}
-        </dl>
+        <${Pairs} rows=${rows} />
       </section>
       <section class="box">
         <h2>${t("head.customer")}</h2>

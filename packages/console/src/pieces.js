@@ -140,3 +140,81 @@ export function Table({ caption, heads, rows }) {
     </table>
   `;
 }
+
+/**
+ * The heads of a table's columns; `isNumber`: aligned as numbers.
+ * @param {{ columns: readonly { id: string, head: string, isNumber?: boolean }[] }} props
+ */
+export function Heads({ columns }) {
+  return html`
+    <thead role="rowgroup">
+      <tr role="row">
+        ${columns.map(
+          ({ id, head, isNumber }) => html`
+            <th
+              key=${id}
+              scope="col"
+              role="columnheader"
+              class=${isNumber === true ? "numbers" : undefined}
+            >
+              ${head}
+            </th>
+          `,
+        )}
+      </tr>
+    </thead>
+  `;
+}
+
+/**
+ * The cells of a row, one for each column.
+ * @param {{ columns: readonly { id: string, head: string, isNumber?: boolean }[], cells: readonly
+ * unknown[] }} props
+ */
+export function Cells({ columns, cells }) {
+  return columns.map(
+    ({ id, head, isNumber }, place) => html`
+      <td
+        key=${id}
+        role="cell"
+        data-head=${head}
+        data-column=${id}
+        class=${isNumber === true ? "numbers" : undefined}
+      >
+        ${cells[place]}
+      </td>
+    `,
+  );
+}
+
+/**
+ * What a press on a row does: it opens the address. A press on a link in it opens the link, and text
+ * can still be selected.
+ * @param {string} address after the `#`
+ * @returns {(event: MouseEvent) => void}
+ */
+export function opens(address) {
+  return ({ target }) => {
+    if (target instanceof Element && target.closest("a") !== null) return;
+    if (getSelection()?.isCollapsed === false) return;
+    location.hash = address;
+  };
+}
+
+/**
+ * Names with their values.
+ * @param {{ rows: readonly (readonly [name: string, value: unknown])[] }} props
+ */
+export function Pairs({ rows }) {
+  return html`
+    <dl class="pairs">
+      ${rows.map(
+        ([name, value]) =>
+          html`<div key=${name}>
+            <dt>${name}</dt>
+            <dd>${value}</dd>
+          </div>`,
+      )}
+    </dl>
+  `;
+}

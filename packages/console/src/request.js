@@ -7,6 +7,7 @@ import { exactText, timeOf, utcText } from "./format.js";
 import { html } from "./html.js";
 import { t } from "./language.js";
 import { Copy } from "./payment.js";
+import { Pairs } from "./pieces.js";
 import { keepFresh } from "./poll.js";
 import { notKept, recordedCurl } from "./recorded-curl.js";
 import { durationText, Outcome, PaymentLink } from "./request-parts.js";
@@ -282,15 +283,7 @@ function Facts({ request }) {
   return html`
     <section class="box">
       <h2>${t("facts.title")}</h2>
-      <dl class="pairs">
-        ${rows.map(
-          ([name, value]) =>
-            html`<div key=${name}>
-              <dt>${name}</dt>
-              <dd>${value}</dd>
-            </div>`,
-        )}
-      </dl>
+      <${Pairs} rows=${rows} />
       <p class="soft">${t("requests.command_explained")}</p>
     </section>
   `;

@@ -10,6 +10,7 @@ import { t } from "./language.js";
 import { withoutNumber } from "./list.js";
 import { liveData } from "./live-data.js";
 import { comeBack, walk } from "./live-list.js";
+import { Cells, Heads, opens } from "./pieces.js";
 import { keepFresh } from "./poll.js";
 import { clock } from "./state.js";
 import { durationText, Outcome, PaymentLink } from "./request-parts.js";
@@ -291,22 +292,7 @@ function Rows({ model }) {
         <caption class="unseen">
           ${t("requests.caption")}
         </caption>
-        <thead role="rowgroup">
-          <tr role="row">
-            ${columns.map(
-              ({ id, head, isNumber }) => html`
-                <th
-                  key=${id}
-                  scope="col"
-                  role="columnheader"
-                  class=${isNumber === true ? "numbers" : undefined}
-                >
-                  ${head}
-                </th>
-              `,
-            )}
-          </tr>
-        </thead>
+        <${Heads} columns=${columns} />
         <tbody role="rowgroup">
           ${requests.map((request) => rowOf(model, request))}
         </tbody>
@@ -363,28 +349,14 @@ const columns = [
 function rowOf({ filter, made }, request) {
   const known = made.get(request);
   if (known !== undefined) return known;
-  /** @param {MouseEvent} event */
-  const open = ({ target }) => {
-    // A press on a link opens it, and text can still be selected.
-    if (target instanceof Element && target.closest("a") !== null) return;
-    if (getSelection()?.isCollapsed === false) return;
-    location.hash = addressOf(filter, request.number).slice(1);
-  };
   const row = html`
-    <tr role="row" key=${request.number} data-row=${request.number} onClick=${open}>
-      ${columns.map(
-        ({ id, head, isNumber, cell }) => html`
-          <td
-            key=${id}
-            role="cell"
-            data-head=${head}
-            data-column=${id}
-            class=${isNumber === true ? "numbers" : undefined}
-          >
-            ${cell(request, filter)}
-          </td>
-        `,
-      )}
+    <tr
+      role="row"
+      key=${request.number}
+      data-row=${request.number}
+      onClick=${opens(addressOf(filter, request.number).slice(1))}
+    >
+      <${Cells} columns=${columns} cells=${columns.map(({ cell }) => cell(request, filter))} />
     </tr>
   `;
   made.set(request, row);

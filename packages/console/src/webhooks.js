@@ -8,7 +8,7 @@ import { t } from "./language.js";
 import { liveData } from "./live-data.js";
 import { comeBack, walk } from "./live-list.js";
 import { sentAgain } from "./notifications.js";
-import { valuesOf } from "./pieces.js";
+import { Cells, Heads, opens, valuesOf } from "./pieces.js";
 import { keepFresh } from "./poll.js";
 import { Receivers, receiversModel, takeReceivers } from "./receivers.js";
 import { mayDo } from "./session.js";
@@ -313,15 +313,15 @@ function SearchBar({ filter, receivers }) {
   `;
 }
 
-/** @type {readonly (readonly [column: string, head: string, isNumber?: true])[]} */
+/** @type {readonly { id: string, head: string, isNumber?: boolean }[]} */
 const columns = [
-  ["state", t("head.state")],
-  ["code", t("webhooks.notification")],
-  ["type", t("head.type")],
-  ["receivers", t("receivers.title")],
-  ["amount", t("webhooks.response")],
-  ["attempts", t("webhooks.attempts"), true],
-  ["opened", t("head.when"), true],
+  { id: "state", head: t("head.state") },
+  { id: "code", head: t("webhooks.notification") },
+  { id: "type", head: t("head.type") },
+  { id: "receivers", head: t("receivers.title") },
+  { id: "amount", head: t("webhooks.response") },
+  { id: "attempts", head: t("webhooks.attempts"), isNumber: true },
+  { id: "opened", head: t("head.when"), isNumber: true },
 ];
 
 /** @param {{ notifications: readonly ListedNotification[] }} props */
@@ -332,21 +332,7 @@ function Rows({ notifications }) {
         <caption class="unseen">
           ${t("notifications.caption")}
         </caption>
-        <thead role="rowgroup">
-          <tr role="row">
-            ${columns.map(
-              ([column, head, isNumber]) =>
-                html`<th
-                  key=${column}
-                  scope="col"
-                  role="columnheader"
-                  class=${isNumber === true ? "numbers" : undefined}
-                >
-                  ${head}
-                </th>`,
-            )}
-          </tr>
-        </thead>
+        <${Heads} columns=${columns} />
         <tbody role="rowgroup">
           ${notifications.map((each) => html`<${Row} key=${each.number} notification=${each} />`)}
         </tbody>
@@ -358,13 +344,6 @@ function Rows({ notifications }) {
 /** @param {{ notification: ListedNotification }} props */
 function Row({ notification }) {
   const { number, deliveries } = notification;
-  /** @param {MouseEvent} event */
-  const open = ({ target }) => {
-    // A press on a link opens it, and text can still be selected.
-    if (target instanceof Element && target.closest("a") !== null) return;
-    if (getSelection()?.isCollapsed === false) return;
-    location.hash = `#/webhooks/${number}`;
-  };
   const attempts = deliveries.reduce((sum, each) => sum + each.attempts, 0);
   /** @type {readonly unknown[]} */
   const cells = [
@@ -387,20 +366,8 @@ function Row({ notification }) {
     html`<${Time} at=${notification.at} />`,
   ];
   return html`
-    <tr role="row" data-row onClick=${open}>
-      ${columns.map(
-        ([column, head, isNumber], place) => html`
-          <td
-            key=${column}
-            role="cell"
-            data-head=${head}
-            data-column=${column}
-            class=${isNumber === true ? "numbers" : undefined}
-          >
-            ${cells[place]}
-          </td>
-        `,
-      )}
+    <tr role="row" data-row onClick=${opens(`#/webhooks/${number}`)}>
+      <${Cells} columns=${columns} cells=${cells} />
     </tr>
   `;
 }
