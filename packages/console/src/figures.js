@@ -26,7 +26,7 @@ const spans = {
  * What the URL chooses: the last hours or days of the account's time, or a range of whole days.
  * @param {{ period: string, from: string, to: string }} chosen
  * @param {number} now NaN: not known, and the server uses its own
- * @returns {Span | undefined} undefined: it is no range
+ * @returns {Span | undefined} undefined: it is not a range
  */
 export function spanOf({ period, from, to }, now) {
   const { per, count } = Object.hasOwn(spans, period)
@@ -58,7 +58,7 @@ export function isTooLong({ per, from, to }) {
 }
 
 /**
- * The beginning of a day in UTC, such as `2026-11-30`; NaN: it is none.
+ * The beginning of a day in UTC, such as `2026-11-30`; NaN if it is not a day.
  * @param {string} day
  */
 function dayOf(day) {

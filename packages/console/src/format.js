@@ -153,7 +153,7 @@ const dayOfYear = new Intl.DateTimeFormat(locale, { ...dayParts, year: "numeric"
 const minutes = new Intl.DateTimeFormat(locale, { timeStyle: "short", timeZone: zone });
 
 /**
- * Milliseconds of a time that the server has printed; NaN: it is none.
+ * Milliseconds of a time that the server has printed; NaN if it is in another form.
  * @param {string} at
  */
 export function timeOf(at) {

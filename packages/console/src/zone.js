@@ -118,7 +118,7 @@ const dayMs = 86_400_000;
 
 /**
  * Milliseconds of a date, or a date and time, that was typed for the shown zone: `2026-03-01`,
- * `2026-03-01 12:00`, `2026-03-01T12:00:00`. NaN: it is none. With `Z` at its end, the time is UTC.
+ * `2026-03-01 12:00`, `2026-03-01T12:00:00`. NaN if it is not a time. With `Z` at its end, the time is UTC.
  * A time that the clock shows twice is the first of the two; one that it skips is as much later as
  * the clock was moved, so that a day without a midnight begins with its first moment.
  * @param {string} text

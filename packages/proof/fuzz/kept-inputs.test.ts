@@ -44,7 +44,7 @@ test("control: digits of the card are found in an answer, but for what a payment
     { ...fields, token: `${hidden}1`, hash: null },
     { card: { pin: fuzzPan } },
   ]) {
-    assert.throws(() => assertNoDigits(JSON.stringify(response), "told"), /no card digits/);
+    assert.throws(() => assertNoDigits(JSON.stringify(response), "response"), /no card digits/);
   }
 });
 

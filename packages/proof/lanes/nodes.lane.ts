@@ -92,7 +92,7 @@ test(
         assert.equal(
           group.received.length - receivedBefore,
           paid - paidBefore,
-          "each is heard once",
+          "each is received once",
         );
     }
     assert.ok(calm, "in one of three rounds no slot changed hands");
@@ -285,7 +285,7 @@ test(
         .toReversed(),
     );
     const undelivered = rows.filter(({ merchant, number }) => !first.has(`${merchant} ${number}`));
-    assert.deepEqual(undelivered, [], "every notification has been heard");
+    assert.deepEqual(undelivered, [], "every notification has been received");
     assert.equal(new Set(group.received.map(({ id }) => id)).size, rows.length, "and nothing else");
     const ofPayment = Map.groupBy(rows, ({ payment }) => payment);
     for (const notified of ofPayment.values()) {

@@ -71,7 +71,7 @@ export function viewTests({ server, made, inConsole }: ConsoleGiven): void {
       await link("Webhooks").focus();
       await page.keyboard.press("Enter");
       await heading(page, "Webhooks").waitFor();
-      assert.equal(await focused(page), "Webhooks", "whoever cannot see it hears it");
+      assert.equal(await focused(page), "Webhooks", "a screen reader reads it out");
       assert.equal(await page.title(), "Webhooks · Cofre");
       assert.equal(await link("Webhooks").getAttribute("aria-current"), "page");
       assert.equal(await link("Payments").getAttribute("aria-current"), null);

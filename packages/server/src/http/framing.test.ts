@@ -320,14 +320,14 @@ describe("what Node's parser gives up on", () => {
 
   test("of a connection without a request in time is not reported: an answer would be taken for that of its first request", async (t) => {
     const { socket, received } = await connection(t, "");
-    const unreadable = new UnreadableRequests(() => assert.fail("told"));
+    const unreadable = new UnreadableRequests(() => assert.fail("reported"));
     unreadable.handle(failure("ERR_HTTP_REQUEST_TIMEOUT"), socket);
     assert.deepEqual([socket.destroyed, await received], [true, ""]);
   });
 
   test("of a connection that was reset is not reported", async (t) => {
     const { socket, received } = await connection(t);
-    const unreadable = new UnreadableRequests(() => assert.fail("told"));
+    const unreadable = new UnreadableRequests(() => assert.fail("reported"));
     unreadable.handle(failure("ECONNRESET"), socket);
     assert.equal(socket.destroyed, true);
     assert.equal(await received, "");
@@ -335,7 +335,7 @@ describe("what Node's parser gives up on", () => {
 
   test("of a connection that has said its last word is closed, once that is out", async (t) => {
     const { socket, received } = await connection(t);
-    const unreadable = new UnreadableRequests(() => assert.fail("told"));
+    const unreadable = new UnreadableRequests(() => assert.fail("reported"));
     socket.end("last");
     await once(socket, "finish");
     unreadable.handle(failure("HPE_INVALID_METHOD"), socket);
@@ -345,7 +345,7 @@ describe("what Node's parser gives up on", () => {
 
   test("of a connection whose last answer is not sent yet is left to that answer", async (t) => {
     const { socket, received } = await connection(t);
-    const unreadable = new UnreadableRequests(() => assert.fail("told"));
+    const unreadable = new UnreadableRequests(() => assert.fail("reported"));
     socket.end("last");
     unreadable.handle(failure("HPE_INVALID_METHOD"), socket);
     assert.equal(socket.destroyed, false);

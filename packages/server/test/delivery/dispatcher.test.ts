@@ -661,7 +661,7 @@ describe("what came of many deliveries", () => {
     await harness.run(minute);
     assert.ok(
       harness.received.length > 4 && harness.received.length <= 40,
-      `${harness.received.length} heard and not kept`,
+      `${harness.received.length} received and not recorded`,
     );
     harness.kill();
   });

@@ -102,7 +102,7 @@ describe("several payments in one message", () => {
       await harness.run(10);
     }
     await harness.run(minute);
-    assert.equal(harness.received[0]?.numbers.length, 1, "nobody waits for company");
+    assert.equal(harness.received[0]?.numbers.length, 1, "a message does not wait for others");
     assert.ok(harness.received.length <= 4, `${harness.received.length} messages`);
     await allDelivered(harness);
     await harness.stop();

@@ -20,8 +20,8 @@ export const recordingBounds = {
   responseCharacters: 3_072,
   headerCharacters: 300,
   /**
-   * Characters of all requests, answers and messages together, so that many accounts cannot each use their
-   * own maximum.
+   * Characters of all requests, answers and messages together, so that many accounts cannot each
+   * use their own maximum.
    */
   characters: 32 * 1024 * 1024,
   /** Beyond this number, the account with the oldest last entry is dropped. */

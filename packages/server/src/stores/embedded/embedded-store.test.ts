@@ -213,7 +213,7 @@ test("a store that begins to fail says so once, detects by itself that it still 
   assert.deepEqual(reported, [false]);
   await store.close();
   assert.equal(await store.testWrite(), false, "a closed store does not write");
-  assert.deepEqual(reported, [false], "and its end is no failure");
+  assert.deepEqual(reported, [false], "its end is not a failure");
 
   const roomy = await openEmbeddedStore({ file, onWriting: (works) => void reported.push(works) });
   context.after(() => roomy.close());

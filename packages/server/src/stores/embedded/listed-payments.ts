@@ -66,8 +66,8 @@ export class ListedPayments {
   }
 
   /**
-   * The first payments from `before` down to `from` that meet the conditions: how many there are, the last of
-   * them, and `rows`, which lacks those that certainly fail the filter.
+   * The first payments from `before` down to `from` that meet the conditions: how many there are, the
+   * last of them, and `rows`, which lacks those that certainly fail the filter.
    */
   #candidates(
     merchant: MerchantId,
