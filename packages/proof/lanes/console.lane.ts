@@ -405,9 +405,12 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
       let isFresh = false;
       await page.route("**/__cofre/payments", async (route) => {
         const response = await route.fetch();
-        const { before } = route.request().postDataJSON() as { readonly before?: string };
+        const { before, count } = route.request().postDataJSON() as {
+          readonly before?: string;
+          readonly count?: string;
+        };
         // As if a call had scanned as many payments as it may without a match.
-        if (isFresh && before === undefined)
+        if (isFresh && before === undefined && count === undefined)
           await route.fulfill({ json: { payments: [], next: end.hash, status: "SUCCESS" } });
         else await route.fulfill({ response });
       });
