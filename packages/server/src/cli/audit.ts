@@ -36,8 +36,9 @@ const wordOf: ReadonlyMap<string, string> = new Map([
 
 /** Reads the audit log from the store: needs neither a server nor a signed-in user. */
 export const auditCommand: ClientCommand = {
-  summary:
-    "print the console's audit log, oldest first; verify it; print its head, to be stored elsewhere; find due payments that the jobs would miss",
+  summary: "print and verify the console's audit log",
+  details:
+    "Oldest entry first. `head` prints what is to be stored elsewhere, so that a removed end is found. `due` finds due payments that the jobs would miss.",
   words: ["list", "verify", "head", "due"],
   options: {
     "--user": { form: "NAME", doc: "list: only actions by this user or on this user" },

@@ -16,8 +16,8 @@ const json = { doc: "print a JSON object" } as const;
 
 /** Copies the database of a Cofre that may be running. */
 export const backupCommand: ClientCommand = {
-  summary:
-    "copy the database into a directory and check the copy, with or without a running server; the copy has no keys",
+  summary: "copy the database into a directory and check the copy",
+  details: "With or without a running server. The copy has no keys.",
   paths: "DIR",
   options: { "--data-dir": dataDirectory, "--json": json },
   examples: ["cofre backup backups/2026-01-31", "cofre backup backups/2026-01-31 --json"],
@@ -40,7 +40,7 @@ export const backupCommand: ClientCommand = {
 
 /** Replaces the database of a stopped Cofre with such a copy. */
 export const restoreCommand: ClientCommand = {
-  summary: "replace the database of a stopped Cofre with a copy that backup made",
+  summary: "replace the database of a stopped Cofre with such a copy",
   paths: "DIR",
   options: {
     "--data-dir": dataDirectory,
@@ -69,8 +69,9 @@ export const restoreCommand: ClientCommand = {
 
 /** For a database that was restored in a way that startup cannot detect. */
 export const incarnationCommand: ClientCommand = {
-  summary:
-    "begin a new incarnation after a database was restored without cofre restore: attempts and messages get new numbers",
+  summary: "begin a new incarnation after another kind of restore",
+  details:
+    "After a database was restored without `cofre restore`, attempts and messages get new numbers.",
   words: ["new"],
   needsWord: true,
   options: { "--data-dir": dataDirectory, "--json": json },

@@ -38,7 +38,7 @@ const usage =
 
 /** Shows or changes the faults that the sandbox injects into an account's notifications. */
 export const chaosCommand: ClientCommand = {
-  summary: "show or change the faults of an account's notifications, or turn all of them off",
+  summary: "show or change the faults of an account's notifications",
   words: ["off"],
   options: {
     ...Object.fromEntries(

@@ -134,12 +134,14 @@ test("words of which one may follow a command are shown as a choice", () => {
   assert.match(commandHelp("world"), /^cofre world create\|list\|/);
 });
 
-test("the help names every command, fits a screen, and says where options and settings are", () => {
+test("the help names every command, and says where options and settings are", () => {
   const text = helpText("1.2.3");
   assert.match(text, /^Cofre 1\.2\.3/);
   for (const [name] of commandRows) assert.ok(text.includes(`\n  ${name} `), name);
   assert.match(text, /`cofre help COMMAND`[^]*`cofre config`/);
-  assert.ok(text.split("\n").length <= 30, text);
+  // As long as the overview of git; a terminal has 80 columns, and no line wraps there.
+  assert.ok(text.split("\n").length <= 48, text);
+  for (const line of text.split("\n")) assert.ok(line.length <= 80, line);
 });
 
 test("an option has a value in all commands that know it, or in none", () => {

@@ -10,7 +10,8 @@ const moves = ["--set", "--advance", "--run", "--stop"] as const;
 
 /** Shows and moves a world's clock (docs/test-worlds.md). */
 export const clockCommand: ClientCommand = {
-  summary: "show a world's clock; move it, which does everything due; start or stop it",
+  summary: "show, move, start or stop a world's clock",
+  details: "A clock that is moved does everything that is due on the way.",
   options: {
     "--set": {
       form: "TIME",

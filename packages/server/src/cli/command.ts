@@ -20,7 +20,10 @@ export interface OptionRow {
 
 /** Declaration of a command. An option of the same name has a value in all commands or in none. */
 export interface CommandRow {
+  /** One line of the overview: at most 64 characters. */
   readonly summary: string;
+  /** What the command's own help says behind the summary, in whole sentences. */
+  readonly details?: string;
   /** Words that may follow the command, one at a time. */
   readonly words?: readonly string[];
   /** One of the words is required. */

@@ -30,48 +30,71 @@ const settingOptions = {
   },
 } as const;
 
-/** One row per command, in the order of the help. */
+/** One row per command, in the groups and in the order of the overview. */
+const groups = {
+  Server: {
+    start: {
+      summary: "serve until SIGTERM or SIGINT (also without a command)",
+      options: settingOptions,
+      examples: [
+        "cofre start",
+        "cofre start --port 0 --data-dir :memory: --ready-file ready.json",
+        "cofre start --tls",
+      ],
+    },
+    config: {
+      summary: "check the settings and show their values, without secrets",
+      options: settingOptions,
+      examples: ["cofre config", "cofre config --port 9000"],
+    },
+    doctor: doctorCommand,
+  },
+  Applications: { run: runCommand, env: envCommand, proxy: proxyCommand },
+  Sandbox: {
+    world: worldCommand,
+    clock: clockCommand,
+    seed: seedCommand,
+    trigger: triggerCommand,
+    fault: faultCommand,
+    chaos: chaosCommand,
+  },
+  Payments: {
+    payment: paymentCommand,
+    logs: logsCommand,
+    notification: notificationCommand,
+    listen: listenCommand,
+  },
+  Data: {
+    audit: auditCommand,
+    backup: backupCommand,
+    restore: restoreCommand,
+    incarnation: incarnationCommand,
+    "migrate-store": migrateStoreCommand,
+    scan: scanCommand,
+  },
+  "Command line": {
+    help: {
+      summary: "show this text, or the help of one command",
+      mayName: "COMMAND",
+      options: {},
+      examples: ["cofre help", "cofre help listen"],
+    },
+  },
+} as const satisfies Readonly<Record<string, Readonly<Record<string, CommandRow>>>>;
+
+/** The groups of the overview: title, and the names and rows of its commands. */
+export const commandGroups: readonly (readonly [
+  title: string,
+  rows: readonly (readonly [name: string, CommandRow])[],
+])[] = Object.entries(groups).map(([title, rows]) => [title, Object.entries(rows)]);
+
 export const commands = {
-  start: {
-    summary: "serve until SIGTERM or SIGINT (also without a command)",
-    options: settingOptions,
-    examples: [
-      "cofre start",
-      "cofre start --port 0 --data-dir :memory: --ready-file ready.json",
-      "cofre start --tls",
-    ],
-  },
-  run: runCommand,
-  config: {
-    summary: "check the settings and show their values, without secrets",
-    options: settingOptions,
-    examples: ["cofre config", "cofre config --port 9000"],
-  },
-  world: worldCommand,
-  clock: clockCommand,
-  payment: paymentCommand,
-  trigger: triggerCommand,
-  seed: seedCommand,
-  notification: notificationCommand,
-  fault: faultCommand,
-  audit: auditCommand,
-  backup: backupCommand,
-  restore: restoreCommand,
-  incarnation: incarnationCommand,
-  "migrate-store": migrateStoreCommand,
-  logs: logsCommand,
-  listen: listenCommand,
-  chaos: chaosCommand,
-  proxy: proxyCommand,
-  env: envCommand,
-  scan: scanCommand,
-  doctor: doctorCommand,
-  help: {
-    summary: "show this text, or the help of one command",
-    mayName: "COMMAND",
-    options: {},
-    examples: ["cofre help", "cofre help listen"],
-  },
+  ...groups.Server,
+  ...groups.Applications,
+  ...groups.Sandbox,
+  ...groups.Payments,
+  ...groups.Data,
+  ...groups["Command line"],
 } as const satisfies Readonly<Record<string, CommandRow>>;
 
 export type CommandName = keyof typeof commands;

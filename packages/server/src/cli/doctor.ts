@@ -5,8 +5,7 @@ import { type NodeBinary, nodeBinaries } from "./node-binaries.ts";
 
 /** Prints which Node executes Cofre, for bug reports and audits. */
 export const doctorCommand: ClientCommand = {
-  summary:
-    "print the version and checksum of the Node that executes Cofre, and where it comes from",
+  summary: "show version, checksum and origin of the Node in use",
   options: { "--json": { doc: "one JSON object" } },
   examples: ["cofre doctor"],
 

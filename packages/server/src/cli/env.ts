@@ -15,8 +15,9 @@ import { settingLine, shellNames } from "./shells.ts";
 
 /** Prints variables for a shell. */
 export const envCommand: ClientCommand = {
-  summary:
-    "print the environment variables that connect unmodified client libraries to this Cofre through the proxy, for one kind of client or for all",
+  summary: "print the variables that connect unmodified clients",
+  details:
+    "The client libraries reach this Cofre through the proxy. The variables are for one kind of client, or for all.",
   words: clientNames,
   options: {
     "--shell": {

@@ -1,18 +1,31 @@
 import { ownValue } from "../kernel/own.ts";
 import { clientOptions } from "./cofre-client.ts";
 import type { CommandRow, OptionRow } from "./command.ts";
-import { type CommandName, commandRows, commands } from "./commands.ts";
+import { type CommandName, commandGroups, commandRows, commands } from "./commands.ts";
 
-/** An overview on one screen: options and settings are shown by another command. */
+/**
+ * An overview of at most 48 lines of 80 columns, so that no line wraps: options and settings are
+ * shown by another command.
+ */
 export function helpText(version: string): string {
-  const summaries = commandRows.map(([name, row]) => [name, row.summary] as const);
+  const width = Math.max(...commandRows.map(([name]) => name.length)) + 2;
+  const groups = commandGroups.map(
+    ([title, rows]) =>
+      `${title}:\n${columns(
+        rows.map(([name, { summary }]) => [name, summary]),
+        width,
+      )}`,
+  );
   return `Cofre ${version}: a self-hosted card vault and card payment service.
 
 Usage: cofre [command] [options], cofre --help, cofre --version
-Commands (\`cofre help COMMAND\` shows what one takes, with examples):
-${columns(summaries)}
+\`cofre help COMMAND\` shows the options of a command, with examples.
 
-\`cofre config\` shows every setting, its meaning and its value. Options of start take precedence over environment variables. Exit codes: 0 done, 1 failed, 2 wrong settings or command line.
+${groups.join("\n\n")}
+
+\`cofre config\` shows every setting, its meaning and its value.
+Options of start take precedence over environment variables.
+Exit codes: 0 done, 1 failed, 2 wrong settings or command line.
 `;
 }
 
@@ -34,6 +47,7 @@ function helpOf(
   const row: CommandRow = commands[name];
   return [
     `cofre ${synopsis(name, row)}${options === "" ? "" : " [options]"}${row.program === undefined ? "" : ` ${row.program}`}\n  ${row.summary}`,
+    ...(row.details === undefined ? [] : [row.details]),
     ...(options === "" ? [] : [`Options:\n${options}`]),
     ...choices,
     ...(row.examples === undefined
@@ -102,7 +116,9 @@ function optionColumns(options: CommandRow["options"]): (readonly [string, strin
   ]);
 }
 
-function columns(rows: readonly (readonly [string, string])[]): string {
-  const width = Math.max(...rows.map(([first]) => first.length)) + 2;
+function columns(
+  rows: readonly (readonly [string, string])[],
+  width = Math.max(...rows.map(([first]) => first.length)) + 2,
+): string {
   return rows.map(([first, second]) => `  ${first.padEnd(width)}${second}`).join("\n");
 }

@@ -20,8 +20,7 @@ const graceMs = 2_000;
 
 /** Receives an account's notifications for a program on this machine. */
 export const listenCommand: ClientCommand = {
-  summary:
-    "receive, verify and print an account's notifications; optionally forward them to a local URL",
+  summary: "receive, verify, print and forward an account's notifications",
   options: {
     "--forward-to": {
       form: "URL",

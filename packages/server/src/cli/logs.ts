@@ -13,7 +13,7 @@ const shownBefore = 10;
 
 /** Shows an account's requests, also live. */
 export const logsCommand: ClientCommand = {
-  summary: "show the account's requests, one line each; live with --follow",
+  summary: "show the account's requests, one line each",
   options: {
     "--follow": { doc: "show the newest ten, then each request when it is answered" },
     ...clientOptions,

@@ -13,8 +13,8 @@ const reportedRows = 10_000;
 
 /** Moves a stopped installation from its file to PostgreSQL. */
 export const migrateStoreCommand: ClientCommand = {
-  summary:
-    "move all data from the file in COFRE_DATA_DIR to the PostgreSQL database of COFRE_DATABASE_URL",
+  summary: "move all data from the file to PostgreSQL",
+  details: "The file is in COFRE_DATA_DIR, the database is COFRE_DATABASE_URL.",
   options: {
     "--data-dir": {
       form: "D",

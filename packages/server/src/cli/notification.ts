@@ -13,7 +13,7 @@ const maxCalls = 1_000;
 
 /** Lists and resends an account's notifications. */
 export const notificationCommand: ClientCommand = {
-  summary: "list an account's notifications with their deliveries; send them again",
+  summary: "list an account's notifications and deliveries; send them again",
   words: ["list", "resend"],
   options: {
     "--after": { form: "N", doc: "list: only those with a higher number" },

@@ -6,8 +6,9 @@ type Fields = Readonly<Record<string, unknown>>;
 
 /** Shows a payment from the books and its history. */
 export const paymentCommand: ClientCommand = {
-  summary:
-    "show payments by your code or by hash: state, money and history; or the timeline, with requests, acquirer calls and notifications",
+  summary: "show payments by your code or by hash, or their timeline",
+  details:
+    "State, money and history of each. The timeline has requests, acquirer calls and notifications.",
   paths: "[timeline] CODE|HASH...",
   options: clientOptions,
   examples: [

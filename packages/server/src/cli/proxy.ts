@@ -7,8 +7,9 @@ import { settingsOf } from "./settings-of.ts";
 
 /** Directs clients with fixed hosts to the Cofre on this machine. */
 export const proxyCommand: ClientCommand = {
-  summary:
-    "forward client libraries with fixed host names to this Cofre, which listens with --tls; see env",
+  summary: "forward clients with fixed host names to this Cofre",
+  details:
+    "Cofre listens with --tls. `cofre env` prints the variables that make clients use the proxy.",
   options: {
     "--proxy-port": { form: "N", doc: "listen on this port of 127.0.0.1; 0 chooses a free one" },
     "--tls-port": { form: "N", doc: "Cofre's TLS port" },

@@ -23,8 +23,8 @@ const defaultFolder = "cofre-run";
 
 /** Runs a program, such as a test suite, with a Cofre of its own. */
 export const runCommand: ClientCommand = {
-  summary:
-    "run a command, such as a test suite, with a new Cofre in memory that its unmodified clients reach",
+  summary: "run a command, such as a test suite, with a new Cofre in memory",
+  details: "Unmodified clients in the command reach the new Cofre, which ends with the command.",
   program: "-- COMMAND [ARG...]",
   options: {
     "--port": { form: "N", doc: "port of the new Cofre on 127.0.0.1; otherwise a free one" },

@@ -9,8 +9,8 @@ import { reportIntervalMs } from "./progress.ts";
 
 /** Searches files for card numbers and prints their positions, with the numbers masked. */
 export const scanCommand: ClientCommand = {
-  summary:
-    "find card numbers in files, - for standard input; exit code 0: none, 1: some, 2: not everything could be read",
+  summary: "find card numbers in files or standard input",
+  details: "`-` is standard input. Exit code 0: none, 1: some, 2: not everything could be read.",
   paths: "PATH...",
   options: {
     "--known": {

@@ -18,8 +18,8 @@ const unknownTimeoutMs = 120_000;
 
 /** Fills an account with payments of all kinds, the same each time. */
 export const seedCommand: ClientCommand = {
-  summary:
-    "make 300 payments of all kinds: countries, brands, instalments, declines, refunds, disputes, lost answers",
+  summary: "make 300 payments of all kinds in an account",
+  details: "Countries, brands, instalments, declines, refunds, disputes and lost answers.",
   options: {
     "--count": { form: "N", doc: `number of payments, 1 to ${mostPayments}; 300 by default` },
     "--prefix": {

@@ -59,7 +59,7 @@ const eventNames = Object.keys(events);
 
 /** Causes an event of a payment that otherwise an issuer, a reviewer or the time causes. */
 export const triggerCommand: ClientCommand = {
-  summary: "cause an event of a payment, such as a dispute, a refund or an expiry",
+  summary: "cause an event of a payment: a dispute, a refund, an expiry",
   words: eventNames,
   needsWord: true,
   options: {

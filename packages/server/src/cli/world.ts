@@ -42,8 +42,9 @@ const creating = {
 
 /** Creates and manages worlds (docs/test-worlds.md). */
 export const worldCommand: ClientCommand = {
-  summary:
-    "create isolated test accounts in memory with a controllable clock; list, reset, snapshot, restore and delete them",
+  summary: "create, list, reset, copy and delete isolated test accounts",
+  details:
+    "A world is in memory and has a controllable clock. A snapshot keeps its state, and restore returns to it.",
   words: ["create", "list", "reset", "snapshot", "restore", "delete"],
   needsWord: true,
   options: {
