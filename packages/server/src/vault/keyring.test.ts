@@ -374,6 +374,67 @@ describe("several processes on the same keys", () => {
     assert.equal(reads, 1);
   });
 
+  test("a refresh unwraps only keys that are new, and waiting callers share one read", async () => {
+    const bytes = random.bytes(32);
+    const { open, options } = installation(bytes);
+    const one = await open({ store: seenBy(options.store) });
+    const root = createMemoryKeyProvider(random, Uint8Array.from(bytes));
+    const calls = { reads: 0, unwraps: 0 };
+    const shared = seenBy(options.store);
+    const other = await open({
+      store: { ...shared, load: () => ((calls.reads += 1), shared.load()) },
+      provider: {
+        ...root,
+        unwrap: (wrapped: Uint8Array, label: string) => (
+          (calls.unwraps += 1),
+          root.unwrap(wrapped, label)
+        ),
+      },
+    });
+    assert.deepEqual(calls, { reads: 1, unwraps: 2 });
+    for (let added = 0; added < 3; added += 1) await one.addKeyVersion();
+    await Promise.all(Array.from({ length: 50 }, () => other.refresh()));
+    assert.equal(other.currentKeyVersion, 4);
+    assert.deepEqual(calls, { reads: 2, unwraps: 5 });
+  });
+
+  test("a refresh that is asked for during a read reads again, because that read may be too old", async () => {
+    const { open, options } = installation();
+    const one = await open({ store: seenBy(options.store) });
+    const shared = seenBy(options.store);
+    const during: (() => Promise<unknown>)[] = [];
+    const waiting: Promise<unknown>[] = [];
+    const other = await open({
+      store: {
+        ...shared,
+        async load() {
+          const read = await shared.load();
+          await during.shift()?.();
+          return read;
+        },
+      },
+    });
+    during.push(async () => {
+      await one.addKeyVersion();
+      waiting.push(other.refresh().then(() => assert.equal(other.currentKeyVersion, 2)));
+    });
+    await other.refresh();
+    assert.equal(other.currentKeyVersion, 1);
+    assert.equal(waiting.length, 1);
+    await Promise.all(waiting);
+  });
+
+  test("a key that was replaced under the same number is not taken from memory", async () => {
+    const { open, options } = installation();
+    const keyring = await open();
+    const original = await kept(options.store);
+    await options.store.save({
+      ...original,
+      keys: original.keys.map((key) => ({ ...key, wrapped: key.wrapped.map((byte) => byte ^ 1) })),
+    });
+    await assert.rejects(keyring.refresh(), { name: "KeyringError", message: /does not unwrap/ });
+  });
+
   test("wraps that two count ahead are each one's own", async () => {
     const limits = { wrapsPerKeyVersion: 8, wrapsPerReservation: 3 };
     const { open, options } = installation();

@@ -116,6 +116,8 @@ export class Keyring {
   readonly #merchantKeys: BoundedMap<MerchantId, KeyObject>;
   /** Serializes changes of the stored keys. */
   #lastChange: Promise<unknown> = Promise.resolve();
+  /** The read of the stored keys that is the next one to begin. */
+  #queuedRefresh: Promise<void> | undefined;
 
   private constructor(options: SettledOptions) {
     this.environment = options.environment;
@@ -159,7 +161,10 @@ export class Keyring {
     }
     const records = kept?.keys ?? [];
     const held = await Promise.all(
-      records.map(async (record) => ({ record, key: await this.#unwrap(record) })),
+      records.map(async (record) => ({
+        record,
+        key: this.#heldKeyOf(record) ?? (await this.#unwrap(record)),
+      })),
     );
     const fingerprints = held.filter(({ record }) => record.purpose === "fingerprint");
     const keks = held.filter(({ record }) => record.purpose === "epoch");
@@ -236,10 +241,15 @@ export class Keyring {
 
   /**
    * Reads the stored keys again: another process that shares them may have started a key version.
-   * Rejects with KeyringError, without any effect then.
+   * Only keys that are new here are unwrapped. Rejects with KeyringError, without any effect then.
    */
   async refresh(): Promise<void> {
-    await this.#exclusively(async () => await retryOnConflict(async () => await this.#load()));
+    // Callers share a read that has not begun. One that has begun may have missed their key.
+    this.#queuedRefresh ??= this.#exclusively(async () => {
+      this.#queuedRefresh = undefined;
+      await retryOnConflict(async () => await this.#load());
+    });
+    await this.#queuedRefresh;
   }
 
   /**
@@ -347,6 +357,13 @@ export class Keyring {
     } finally {
       bytes.fill(0);
     }
+  }
+
+  /** The key of a record whose wrapped key is the one that was unwrapped here before. */
+  #heldKeyOf({ purpose, id, wrapped }: WrappedKey): KeyObject | undefined {
+    const held = purpose === "epoch" ? this.#keks.get(id) : this.#fingerprints;
+    const isSame = held?.record.id === id && Buffer.compare(held.record.wrapped, wrapped) === 0;
+    return isSame ? held.key : undefined;
   }
 
   async #unwrap({ purpose, id, wrapped }: WrappedKey): Promise<KeyObject> {
