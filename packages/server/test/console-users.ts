@@ -1,3 +1,4 @@
+import { createSecretKey } from "node:crypto";
 import { maskCardNumbers } from "../src/wire/decode/card-like.ts";
 import { type Instant, instant, laterBy, second } from "../src/kernel/instant.ts";
 import { SystemRandom } from "../src/kernel/system-random.ts";
@@ -52,7 +53,12 @@ export function newUserFixture(over: Partial<UserOptions> = {}): UserFixture {
     clock,
     random,
     passwords: quick,
-    sealing: createSealing({ provider: createMemoryKeyProvider(random), random }),
+    sealing: createSealing({
+      key: createSecretKey(random.bytes(32)),
+      random,
+      provider: createMemoryKeyProvider(random),
+      isEarlierWritten: () => false,
+    }),
     environment: "sandbox",
     maskCards: maskCardNumbers,
     ...over,

@@ -82,7 +82,11 @@ export async function openKeys(
   if (create) await completeUpgrade(noEarlierRows);
   Object.assign(upgrade, await note.load());
   return {
-    sealing: createSealing(own),
+    sealing: createSealing({
+      ...own,
+      key: keyring.derivedKey("sealing 1 users"),
+      isEarlierWritten: () => upgrade.earlier !== "none",
+    }),
     vault: createLocalVault({ keyring, environment, random, upgrade }),
     worldVault: createLocalVault({ keyring, environment, random }),
     macs: new RowMacs((label) => keyring.derivedKey(label), upgrade),

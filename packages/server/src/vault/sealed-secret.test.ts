@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { randomBytes } from "node:crypto";
+import { createSecretKey, hkdfSync, randomBytes } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -196,31 +196,87 @@ describe("a sealed secret in a directory of keys", () => {
   });
 });
 
-describe("secrets that are sealed among other things", () => {
-  const sealing = createSealing({ provider, random });
+describe("secrets that are stored with other data", () => {
+  const key = createSecretKey(random.bytes(32));
+  const isEarlierWritten = (): boolean => false;
+  const sealing = createSealing({ key, random, provider, isEarlierWritten });
+  const userLabel = "sandbox/people/1";
 
-  test("open under their own label, also elsewhere with the same root, and what was handed in is wiped", async () => {
+  test("open under their own label, also on another node with the same key, and the input is wiped", async () => {
     const content = Buffer.from(text);
-    const sealed = await sealing.seal(content, "sandbox/people/1");
+    const sealed = await sealing.seal(content, userLabel);
     assert.ok(content.every((byte) => byte === 0));
     assert.ok(!Buffer.from(sealed).includes("secret of any"));
-    assert.equal(
-      Buffer.from(
-        await createSealing({ provider, random }).open(sealed, "sandbox/people/1"),
-      ).toString(),
-      text,
-    );
+    const elsewhere = createSealing({ key, random, provider, isEarlierWritten });
+    assert.equal(Buffer.from(await elsewhere.open(sealed, userLabel)).toString(), text);
   });
 
-  test("do not open under another label, or another root", async () => {
-    const sealed = await sealing.seal(Buffer.from(text), "sandbox/people/1");
+  test("begin with their format, and then a salt, a nonce and a tag", async () => {
+    const sealed = await sealing.seal(Buffer.from(text), userLabel);
+    assert.equal(Buffer.from(sealed.subarray(0, 15)).toString(), "cofre sealed 2\n");
+    assert.equal(sealed.length, 15 + 32 + 12 + 16 + text.length);
+    const empty = await sealing.seal(new Uint8Array(0), userLabel);
+    assert.equal((await sealing.open(empty, userLabel)).length, 0);
+  });
+
+  test("do not open under another label or key, or with any byte changed or missing", async () => {
+    const sealed = await sealing.seal(Buffer.from(text), userLabel);
+    const other = createSealing({
+      key: createSecretKey(random.bytes(32)),
+      random,
+      provider,
+      isEarlierWritten,
+    });
     await assert.rejects(sealing.open(sealed, "sandbox/people/2"), KeyringError);
-    await assert.rejects(
-      createSealing({ provider: createMemoryKeyProvider(random), random }).open(
-        sealed,
-        "sandbox/people/1",
-      ),
-      KeyringError,
-    );
+    await assert.rejects(other.open(sealed, userLabel), KeyringError);
+    for (const at of [0, 13, 14, 15, 46, 47, 58, 59, 74, 75, sealed.length - 1]) {
+      const altered = Uint8Array.from(sealed);
+      altered[at] = (altered[at] ?? 0) ^ 1;
+      await assert.rejects(sealing.open(altered, userLabel), KeyringError, String(at));
+      await assert.rejects(sealing.open(sealed.subarray(0, at), userLabel), {
+        message: /the secret sandbox\/people\/1 does not open/,
+      });
+    }
+  });
+
+  test("seal and open while the holder of the root key does not answer", async () => {
+    const refuse = (): Promise<never> =>
+      Promise.reject(new KeyringError("the key service does not answer"));
+    const down = createSealing({
+      key,
+      random,
+      provider: { ...provider, wrap: refuse, unwrap: refuse },
+      isEarlierWritten,
+    });
+    const sealed = await down.seal(Buffer.from(text), userLabel);
+    assert.equal(Buffer.from(await down.open(sealed, userLabel)).toString(), text);
+  });
+
+  test("of an earlier version open with the root key, and are written while its nodes may run", async () => {
+    const earlier = createSealing({ key, random, provider, isEarlierWritten: () => true });
+    const sealed = await earlier.seal(Buffer.from(text), userLabel);
+    assert.equal(Buffer.from(sealed.subarray(0, 15)).toString(), "cofre sealed 1\n");
+    assert.equal(Buffer.from(await sealing.open(sealed, userLabel)).toString(), text);
+    await assert.rejects(sealing.open(sealed, "sandbox/people/2"), KeyringError);
+    const otherRoot = createSealing({
+      key,
+      random,
+      provider: createMemoryKeyProvider(random),
+      isEarlierWritten,
+    });
+    await assert.rejects(otherRoot.open(sealed, userLabel), KeyringError);
+  });
+
+  test("leave no key of their own behind", async (context) => {
+    const wiped = watchWipes(context);
+    const sealed = await sealing.seal(Buffer.from("short"), userLabel);
+    const salt = sealed.subarray(15, 47);
+    const own = Buffer.from(
+      hkdfSync("sha256", key, salt, `cofre sealed 2\0${userLabel}`, 32),
+    ).toString("hex");
+    const times = (): number => wiped.filter((each) => each === own).length;
+    assert.equal(times(), 1);
+    await sealing.open(sealed, userLabel);
+    assert.equal(times(), 2);
   });
 });

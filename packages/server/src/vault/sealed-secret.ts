@@ -1,3 +1,4 @@
+import { hkdfSync, type KeyObject } from "node:crypto";
 import type { Random } from "../kernel/random.ts";
 import { decryptGcm, encryptGcm, keyLength, nonceLength, tagLength } from "./aes.ts";
 import { KeyringError, type KeyProvider } from "./key-provider.ts";
@@ -57,18 +58,87 @@ export interface Sealing {
   open(sealed: Uint8Array, label: string): Promise<Uint8Array>;
 }
 
+interface SealingOptions {
+  /** From it a key is derived for each secret. */
+  readonly key: KeyObject;
+  readonly random: Random;
+  /** Opens the secrets that earlier versions sealed under the root key. */
+  readonly provider: KeyProvider;
+  /** Whether a node of an earlier version may read the secrets, so that its format is written. */
+  readonly isEarlierWritten: () => boolean;
+}
+
 /**
- * The same format as a secret in a file: each has its own data key, which the root key wraps. Every
- * node with the root key opens it.
+ * Seals under a key below the root: neither a new secret nor one that opens waits for the holder of
+ * the root key. Secrets of earlier versions have the format of a file and open with the root key.
  */
 export function createSealing({
-  provider,
+  key,
   random,
-}: Pick<SealedSecretOptions, "provider" | "random">): Sealing {
+  provider,
+  isEarlierWritten,
+}: SealingOptions): Sealing {
   return {
-    seal: (content, label) => seal({ provider, random, label }, content),
-    open: (sealed, label) => open({ provider, label }, sealed),
+    seal: async (content, label) =>
+      isEarlierWritten()
+        ? await seal({ provider, random, label }, content)
+        : sealBelowRoot(key, random, label, content),
+    open: async (sealed, label) =>
+      magic.equals(sealed.subarray(0, magic.length))
+        ? await open({ provider, label }, sealed)
+        : openBelowRoot(key, label, sealed),
   };
+}
+
+const magicBelowRoot = Buffer.from("cofre sealed 2\n", "latin1");
+const saltLength = 32;
+
+/** Magic line, salt, nonce, tag, ciphertext. */
+function sealBelowRoot(
+  key: KeyObject,
+  random: Random,
+  label: string,
+  content: Uint8Array,
+): Uint8Array {
+  const salt = random.bytes(saltLength);
+  const nonce = random.bytes(nonceLength);
+  const own = keyOfSecret(key, salt, label);
+  try {
+    const { ciphertext, tag } = encryptGcm(own, nonce, Buffer.from(label), content);
+    return Buffer.concat([magicBelowRoot, salt, nonce, tag, ciphertext]);
+  } finally {
+    own.fill(0);
+    content.fill(0);
+  }
+}
+
+function openBelowRoot(key: KeyObject, label: string, sealed: Uint8Array): Uint8Array {
+  const saltAt = magicBelowRoot.length;
+  const nonceAt = saltAt + saltLength;
+  const tagAt = nonceAt + nonceLength;
+  const textAt = tagAt + tagLength;
+  if (!magicBelowRoot.equals(sealed.subarray(0, saltAt)) || sealed.length < textAt)
+    throw doesNotOpen(label);
+  const own = keyOfSecret(key, sealed.subarray(saltAt, nonceAt), label);
+  try {
+    const encrypted = { ciphertext: sealed.subarray(textAt), tag: sealed.subarray(tagAt, textAt) };
+    const content = decryptGcm(own, sealed.subarray(nonceAt, tagAt), Buffer.from(label), encrypted);
+    if (content === undefined) throw doesNotOpen(label);
+    return content;
+  } finally {
+    own.fill(0);
+  }
+}
+
+/** One key per secret, so that a random nonce never repeats under a key. */
+function keyOfSecret(key: KeyObject, salt: Uint8Array, label: string): Uint8Array {
+  return new Uint8Array(hkdfSync("sha256", key, salt, `cofre sealed 2\0${label}`, keyLength));
+}
+
+function doesNotOpen(label: string): KeyringError {
+  return new KeyringError(
+    `the secret ${label} does not open: it was altered, moved, or sealed for another use`,
+  );
 }
 
 const magic = Buffer.from("cofre sealed 1\n", "latin1");
@@ -95,19 +165,17 @@ async function open(
   { provider, label }: Pick<SealedSecretOptions, "provider" | "label">,
   sealed: Uint8Array,
 ): Promise<Uint8Array> {
-  const damaged = new KeyringError(
-    `the secret ${label} does not open: it was altered, moved, or sealed for another use`,
-  );
   const wrappedAt = magic.length + 2;
   const nonceAt = wrappedAt + (sealed[magic.length] ?? 0) * 256 + (sealed[magic.length + 1] ?? 0);
   const tagAt = nonceAt + nonceLength;
   const textAt = tagAt + tagLength;
-  if (!magic.equals(sealed.subarray(0, magic.length)) || sealed.length < textAt) throw damaged;
+  if (!magic.equals(sealed.subarray(0, magic.length)) || sealed.length < textAt)
+    throw doesNotOpen(label);
   const dek = await provider.unwrap(sealed.subarray(wrappedAt, nonceAt), label);
   try {
     const encrypted = { ciphertext: sealed.subarray(textAt), tag: sealed.subarray(tagAt, textAt) };
     const content = decryptGcm(dek, sealed.subarray(nonceAt, tagAt), Buffer.from(label), encrypted);
-    if (content === undefined) throw damaged;
+    if (content === undefined) throw doesNotOpen(label);
     return content;
   } finally {
     dek.fill(0);
