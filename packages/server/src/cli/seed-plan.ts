@@ -139,15 +139,23 @@ function market(
 /** Published test cards of brands that every country accepts. */
 const cards = ["4111111111111111", "5555555555554444", "4000000000001000", "5555556355564617"];
 
-const declinedCards = [
-  "4716909774636285",
-  "5102026827345142",
-  "4000000000000002",
-  "4000000000000028",
+const amexCountries = ["br", "mx", "pe", "cl", "co"];
+
+/** Published test cards that are declined, each for another reason. Elsewhere not every brand is accepted. */
+const declinedCards: readonly {
+  readonly number: string;
+  readonly cvv?: string;
+  readonly countries?: readonly string[];
+}[] = [
+  { number: "4716909774636285" },
+  { number: "5102026827345142" },
+  { number: "4000000000001109" },
+  { number: "6011088896715918", countries: ["br"] },
+  { number: "378568775709157", cvv: "1234", countries: amexCountries },
 ];
 
 /** American Express has security codes of four digits, and not every country accepts it. */
-const amex = { number: "378282246310005", cvv: "1234", countries: ["br", "mx", "pe", "cl", "co"] };
+const amex = { number: "378282246310005", cvv: "1234", countries: amexCountries };
 
 const names = [
   "Ana Lima",
@@ -174,10 +182,8 @@ function planned(index: number, prefix: string): PlannedPayment {
   const fate = unknownAt.has(number) ? "outcome_unknown" : at(cycle, index);
   const place = at(markets, index);
   const round = Math.floor(index / markets.length);
-  const isAmex =
-    fate !== "declined" &&
-    number % 7 === 0 &&
-    amex.countries.includes(place.customer["country"] ?? "");
+  const country = place.customer["country"] ?? "";
+  const card = fate === "declined" ? declinedCard(index, country) : paidCard(index, round, country);
   const name = at(names, index * steps.name);
   return {
     code: `${prefix}-${String(number).padStart(3, "0")}`,
@@ -185,10 +191,8 @@ function planned(index: number, prefix: string): PlannedPayment {
     currency: place.currency,
     amount: amountIn(place, index),
     instalments: at(place.instalments, round * steps.instalments + index),
-    cardNumber: isAmex
-      ? amex.number
-      : at(fate === "declined" ? declinedCards : cards, index + round),
-    cvv: isAmex ? amex.cvv : "123",
+    cardNumber: card.number,
+    cvv: card.cvv ?? "123",
     name,
     email: `${name
       .normalize("NFD")
@@ -197,6 +201,21 @@ function planned(index: number, prefix: string): PlannedPayment {
       .replaceAll(" ", ".")}@example.com`,
     customer: place.customer,
   };
+}
+
+function paidCard(index: number, round: number, country: string) {
+  return (index + 1) % 7 === 0 && amex.countries.includes(country)
+    ? amex
+    : { number: at(cards, index + round), cvv: undefined };
+}
+
+/** The next reason with each declined payment, of those that occur in the country. */
+function declinedCard(index: number, country: string) {
+  const isDecline = (fate: Fate): boolean => fate === "declined";
+  const rounds = Math.floor(index / cycle.length);
+  const before = cycle.slice(0, index % cycle.length).filter(isDecline).length;
+  const accepted = declinedCards.filter(({ countries = [country] }) => countries.includes(country));
+  return at(accepted, rounds * cycle.filter(isDecline).length + before);
 }
 
 function amountIn({ smallest, largest, hasCents }: Market, index: number): string {

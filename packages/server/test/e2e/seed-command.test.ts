@@ -78,6 +78,18 @@ describe("cofre seed", () => {
       count(({ state }) => state === "declined"),
       36,
     );
+    assert.deepEqual(
+      [...new Set(payments.map(({ decline_reason: reason }) => reason))]
+        .filter((reason) => typeof reason === "string")
+        .toSorted(),
+      [
+        "expired_card",
+        "insufficient_funds",
+        "invalid_card",
+        "not_accepted",
+        "three_d_secure_required",
+      ],
+    );
     assert.equal(
       count(({ state }) => state === "authorized"),
       24,
