@@ -279,7 +279,8 @@ interface Word {
 
 /** Words such as `status:declined`, by their value; undefined: the value cannot be one. */
 const operators: Readonly<Record<string, (value: string) => Word | undefined>> = {
-  status(value) {
+  status(text) {
+    const value = wireName(text);
     const states = paymentStates.filter((state) => state === value);
     const outcomes = moneyOutcomes.filter((outcome) => outcome === value);
     if (states.length + outcomes.length === 0) return undefined;
@@ -301,7 +302,8 @@ const operators: Readonly<Record<string, (value: string) => Word | undefined>> =
     passes: ({ searched }) => searched.brand === value,
     needs: memberCondition(value),
   }),
-  reason(value) {
+  reason(text) {
+    const value = wireName(text);
     // `invalid_card` is also a part of another reason.
     const isWhole = declineReasons.some((reason) => reason === value);
     const isMeant = (reason: string): boolean =>
@@ -318,6 +320,9 @@ const operators: Readonly<Record<string, (value: string) => Word | undefined>> =
   before: (value) => idWord(value, (lowest) => ({ ...allIds, below: lowest })),
 };
 
+/** The name of a state or a reason that is written as the console shows it. */
+const wireName = (text: string): string => text.trim().replaceAll(/[\s-]+/g, "_");
+
 /** A time outside of those that ids have is before or after every payment. */
 function idWord(value: string, idsOf: (lowest: string) => Ids): Word | undefined {
   const at = parseInstant(value.toUpperCase());
@@ -329,16 +334,25 @@ function idWord(value: string, idsOf: (lowest: string) => Ids): Word | undefined
 /** More decimals than any currency has, so that amounts of several currencies can be compared. */
 const finestScale = 4;
 
+/** `500`, `500,00`, `1.250,50` or `1,250.50`. */
+const typedAmount = String.raw`\d{1,15}(?:[.,]\d{1,2})?|\d{1,3}(?:\.\d{3})+(?:,\d{1,2})?|\d{1,3}(?:,\d{3})+(?:\.\d{1,2})?`;
+const amountAlone = new RegExp(`^(?:${typedAmount})$`);
+const amountsOfWord = new RegExp(`^(>=?|<=?)?(${typedAmount})(?:\\.\\.(${typedAmount}))?$`);
+
 /**
- * `500` or `500,00`; `>500`, `>=500`, `<500`, `<=500`; `100..500`. Three digits after a point or a
- * comma match nothing: in `1.000` it may separate thousands or decimals.
+ * An amount as people type and copy it. No currency of payments has three decimals, so three digits
+ * after a point or a comma are thousands.
  */
+function parseTypedAmount(text: string, scale: number): bigint | undefined {
+  const [, whole = "", decimals] = /^(.*?)(?:[.,](\d{1,2}))?$/.exec(text) ?? [];
+  const digits = whole.replaceAll(/[.,]/g, "");
+  return parseAmount(decimals === undefined ? digits : `${digits}.${decimals}`, scale);
+}
+
+/** `500`; `>500`, `>=500`, `<500`, `<=500`; `100..500`. */
 function amountWord(value: string): Word | undefined {
-  const [, sign = "", low = "", high] =
-    /^(>=?|<=?)?(\d{1,15}(?:[.,]\d{1,2})?)(?:\.\.(\d{1,15}(?:[.,]\d{1,2})?))?$/.exec(value) ?? [];
-  const [from, to] = [low, high ?? low].map((text) =>
-    parseAmount(text.replace(",", "."), finestScale),
-  );
+  const [, sign = "", low = "", high] = amountsOfWord.exec(value) ?? [];
+  const [from, to] = [low, high ?? low].map((text) => parseTypedAmount(text, finestScale));
   if (from === undefined || to === undefined || (high !== undefined && sign !== ""))
     return undefined;
   const passes = (amount: bigint): boolean => {
@@ -357,19 +371,21 @@ function amountWord(value: string): Word | undefined {
 /**
  * Every word of a search must be found. A word with an operator, such as `amount:>500`, is compared
  * with that member of the payment (amount and currency: those requested); a value that cannot be one
- * matches nothing. A currency code in
+ * matches nothing. Quotes keep several words together: `reason:"invalid card"`. A currency code in
  * capitals, a country code and an amount are compared with those of the payment; the name of a
  * state also matches that state; any other word must be part of a text.
  */
 function wordsOf(text: string): readonly Word[] {
-  return text
-    .split(/\s+/)
-    .filter((word) => word !== "")
-    .map(wordOf);
+  return Array.from(text.matchAll(/(?:(\w+):)?"([^"]+)"|\S+/g), ([word, name, quoted]): Word => {
+    if (quoted === undefined) return wordOf(word);
+    if (name !== undefined) return wordOf(`${name}:${quoted}`);
+    const folded = foldedText(quoted);
+    return { passes: (candidate) => candidate.folded.includes(folded) };
+  });
 }
 
 function wordOf(word: string): Word {
-  const [, name = "", value = ""] = /^(\w+):(.+)$/.exec(word.toLowerCase()) ?? [];
+  const [, name = "", value = ""] = /^(\w+):(.+)$/s.exec(word.toLowerCase()) ?? [];
   const operator = ownValue(operators, name);
   if (operator !== undefined) return operator(value) ?? { passes: () => false };
   if (/^[A-Z]{3}$/.test(word) && isCurrency(word))
@@ -393,9 +409,7 @@ function wordOf(word: string): Word {
       passes: (candidate) => candidate.row.state === folded || candidate.folded.includes(folded),
       needs: textCondition(folded, folded),
     };
-  const amount = /^\d{1,15}(?:[.,]\d{1,2})?$/.test(word)
-    ? parseAmount(word.replace(",", "."), 2)
-    : undefined;
+  const amount = amountAlone.test(word) ? parseTypedAmount(word, 2) : undefined;
   if (amount === undefined)
     return { passes: (candidate) => candidate.folded.includes(folded), needs };
   const printed = formatAmount(amount, 2);

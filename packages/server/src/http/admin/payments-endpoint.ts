@@ -94,7 +94,7 @@ const doc: EndpointDoc = {
       name: "search",
       type: "text",
       longest: { characters: longestSearch },
-      note: "Words to find in the payment's code or hash, the customer's name or email address, the masked card number or its last four digits, the brand, an amount, a currency in capitals, a country or a state. All words must match. A complete hash or code finds only that payment. `status:declined`, `amount:>500`, `amount:100..500`, `currency:MXN`, `country:mx`, `brand:visa`, `reason:expired_card`, `after:2026-01-31` and `before:2026-02-01` compare that member alone; amount and currency are those requested, times are UTC.",
+      note: "Words to find in the payment's code or hash, the customer's name or email address, the masked card number or its last four digits, the brand, an amount, a currency in capitals, a country or a state. All words must match. A complete hash or code finds only that payment. `status:declined`, `amount:>500`, `amount:100..500`, `currency:MXN`, `country:mx`, `brand:visa`, `reason:expired_card`, `after:2026-01-31` and `before:2026-02-01` compare that member alone; quotes keep words together, as in `reason:\"invalid card\"`; amount and currency are those requested, times are UTC.",
     },
     {
       name: "state",
