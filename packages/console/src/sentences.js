@@ -1,6 +1,6 @@
 // The sentences of a payment's timeline in the page's language, from the data of its entries.
 // Independent of the document.
-import { countText, decimalText } from "./format.js";
+import { amountText, countText, decimalText } from "./format.js";
 import { t } from "./language.js";
 import { outcomeWords, own, reasonWords, resultWords } from "./words.js";
 
@@ -127,7 +127,9 @@ function bookedTexts(postings) {
     const [account, text] = own(bookings, kind) ?? [];
     const [first, ...others] = lines
       .filter((line) => line.account === account)
-      .map(({ amount, currency }) => `${decimalText(amount.replace("-", ""))} ${currency}`);
+      .map(
+        ({ amount, currency }) => `${amountText(amount.replace("-", ""), currency)} ${currency}`,
+      );
     if (text === undefined || first === undefined) return [];
     return [text([first, ...others.map((other) => `(${other})`)].join(" "))];
   });
@@ -148,11 +150,14 @@ const asked = {
 function callSentence({ connector, kind, amount, currency, capture, outcome, ...data }) {
   const verb = capture === true ? t("asked.sale") : own(asked, word(kind));
   if (verb === undefined) return undefined;
-  const money = typeof amount === "string" ? `${decimalText(amount)} ${word(currency)}` : undefined;
+  const money =
+    typeof amount === "string"
+      ? `${amountText(amount, word(currency))} ${word(currency)}`
+      : undefined;
   const what = money === undefined ? verb : t("asked.amount", { verb, amount: money });
   const question = t("asked.question", { connector: word(connector), what });
   if (outcome === null || outcome === undefined) return `${t("asked.waiting", { question })}.`;
-  const result = outcomeText(/** @type {Data} */ (outcome));
+  const result = outcomeText(/** @type {Data} */ (outcome), word(currency));
   return `${t("asked.answered", { question, result, time: timeText(data["duration_ms"]) })}.`;
 }
 
@@ -164,7 +169,7 @@ const causes = {
   refused_to_say: t("cause.refused_to_say"),
 };
 
-/** @type {Readonly<Record<string, (outcome: Data) => string>>} */
+/** @type {Readonly<Record<string, (outcome: Data, currency: string) => string>>} */
 const outcomes = {
   declined: ({ reason, response_code: code }) => {
     const declined = t("result.declined");
@@ -174,10 +179,10 @@ const outcomes = {
   unknown: ({ cause }) =>
     t("asked.unknown", { cause: own(causes, word(cause)) ?? t("cause.none") }),
   not_sent: () => t("asked.not_sent"),
-  found: ({ authorization, captured, voided }) => {
+  found: ({ authorization, captured, voided }, currency) => {
     const values = {
       authorization: resultWords(word(authorization)),
-      captured: decimalText(word(captured)),
+      captured: amountText(word(captured), currency),
     };
     return voided === true ? t("asked.found_voided", values) : t("asked.found", values);
   },
@@ -185,10 +190,13 @@ const outcomes = {
   unknown_original: () => t("asked.unknown_original"),
 };
 
-/** @param {Data} outcome */
-function outcomeText(outcome) {
+/**
+ * @param {Data} outcome
+ * @param {string} currency of the amounts in it
+ */
+function outcomeText(outcome, currency) {
   const kind = word(outcome["kind"]);
-  return own(outcomes, kind)?.(outcome) ?? resultWords(kind);
+  return own(outcomes, kind)?.(outcome, currency) ?? resultWords(kind);
 }
 
 /** @param {Data} data */
@@ -232,13 +240,13 @@ function attemptSentence({ attempt, number, endpoint, outcome, verdict }) {
  */
 export function priceSentence(price) {
   const { amount, currency, local, local_currency: home, rate, gross, tax, text } = price;
-  const inHome = (/** @type {string} */ decimal) => `${decimalText(decimal)} ${home}`;
-  const asked = `${decimalText(amount)} ${currency}`;
+  const inHome = (/** @type {string} */ decimal) => `${amountText(decimal, home)} ${home}`;
+  const asked = `${amountText(amount, currency)} ${currency}`;
   const { captured, captured_local: capturedLocal } = price;
   if (captured !== undefined && capturedLocal !== undefined)
     return t("price.returned", {
       amount: asked,
-      captured: `${decimalText(captured)} ${currency}`,
+      captured: `${amountText(captured, currency)} ${currency}`,
       local: inHome(capturedLocal),
       back: inHome(local),
     });

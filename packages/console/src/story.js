@@ -1,6 +1,6 @@
 // What happened to a payment, from its timeline: the messages of the diagram and the steps of the
 // list. Independent of the document.
-import { decimalText } from "./format.js";
+import { amountText } from "./format.js";
 import { t } from "./language.js";
 import { own, resultWords } from "./words.js";
 
@@ -35,6 +35,7 @@ const [shop, cofre, acquirer, receivers] = [0, 1, 2, 3];
  * @returns {readonly Message[]}
  */
 export function messagesOf(entries) {
+  const currency = currencyOf(entries);
   /** @type {Message[]} */
   const messages = [];
   /** @type {{ until: number, message: Message } | undefined} */
@@ -46,18 +47,9 @@ export function messagesOf(entries) {
   for (const { at, kind, data } of entries) {
     if (open !== undefined && (kind === "request" || Date.parse(at) > open.until)) close();
     if (kind === "request") {
-      messages.push(messageOf(at, shop, cofre, requestText(data), "over"));
-      open = {
-        until: Date.parse(at) + numberOf(data["duration_ms"]),
-        message: messageOf(
-          at,
-          cofre,
-          shop,
-          `HTTP ${numberOf(data["http_status"])}`,
-          colourOfStatus(data["http_status"]),
-        ),
-      };
-    } else if (kind === "call") messages.push(...callMessages(at, data));
+      messages.push(messageOf(at, shop, cofre, requestText(data, currency), "over"));
+      open = { until: Date.parse(at) + numberOf(data["duration_ms"]), message: answerOf(at, data) };
+    } else if (kind === "call") messages.push(...callMessages(at, data, currency));
     else if (kind === "notification") {
       close();
       messages.push(...deliveryMessages(at, data));
@@ -80,18 +72,53 @@ function messageOf(at, from, to, text, colour, isLost = false) {
   return { at, from, to, text, colour, isLost };
 }
 
-/** @param {Entry["data"]} data */
-function requestText(data) {
+/**
+ * The payment's currency, from the first entry that has it.
+ * @param {readonly Entry[]} entries
+ */
+function currencyOf(entries) {
+  for (const { data } of entries) {
+    const { payment } = /** @type {{ payment?: { currency_code?: unknown } }} */ (
+      data["parameters"] ?? {}
+    );
+    const currency = textOf(data["currency"] ?? payment?.currency_code);
+    if (currency !== "") return currency;
+  }
+  return "";
+}
+
+/**
+ * @param {string} at
+ * @param {unknown} durationMs
+ */
+function after(at, durationMs) {
+  const begun = Date.parse(at);
+  const passed = numberOf(durationMs);
+  return Number.isNaN(begun) || passed < 1 ? at : new Date(begun + passed).toISOString();
+}
+
+/**
+ * The answer to a request; a refusal with its code.
+ * @param {string} at
+ * @param {Entry["data"]} data
+ */
+function answerOf(at, { duration_ms: ms, http_status: status, status_code: code }) {
+  const http = `HTTP ${numberOf(status)}`;
+  const isGood = numberOf(status) < 400 && textOf(code) === "";
+  const text = textOf(code) === "" ? http : `${http}, ${textOf(code)}`;
+  return messageOf(after(at, ms), cofre, shop, text, isGood ? "good" : "bad");
+}
+
+/**
+ * @param {Entry["data"]} data
+ * @param {string} currency
+ */
+function requestText(data, currency) {
   const path = textOf(data["path"]).split("/").at(-1) ?? "";
   const parameters = /** @type {Readonly<Record<string, unknown>>} */ (data["parameters"] ?? {});
   const payment = /** @type {Readonly<Record<string, unknown>>} */ (parameters["payment"] ?? {});
   const amount = textOf(parameters["amount"] ?? payment["amount_total"]);
-  return amount === "" ? path : `${path} ${decimalText(amount)}`;
-}
-
-/** @param {unknown} status */
-function colourOfStatus(status) {
-  return numberOf(status) < 400 ? "good" : "bad";
+  return amount === "" ? path : `${path} ${amountText(amount, currency)}`;
 }
 
 /**
@@ -118,8 +145,9 @@ const colours = { approved: "good", found: "good", declined: "bad", refused: "ba
  * The call to the acquirer and its answer.
  * @param {string} at
  * @param {Entry["data"]} data
+ * @param {string} currency
  */
-function callMessages(at, data) {
+function callMessages(at, data, currency) {
   const amount = textOf(data["amount"]);
   const kind = textOf(data["kind"]);
   const outcome = /** @type {Readonly<Record<string, unknown>>} */ (data["outcome"] ?? {});
@@ -129,18 +157,19 @@ function callMessages(at, data) {
     at,
     cofre,
     acquirer,
-    amount === "" ? callWords(kind) : `${callWords(kind)} ${decimalText(amount)}`,
+    amount === "" ? callWords(kind) : `${callWords(kind)} ${amountText(amount, currency)}`,
     isBack ? "back" : "over",
   );
+  const answeredAt = after(at, data["duration_ms"]);
   if (result === "unknown")
-    return [sent, messageOf(at, acquirer, cofre, t("story.no_answer"), "bad", true)];
+    return [sent, messageOf(answeredAt, acquirer, cofre, t("story.no_answer"), "bad", true)];
   const detail = textOf(outcome["authorization"]);
   const words =
     detail === "" ? resultWords(result) : `${resultWords(result)} ${resultWords(detail)}`;
   const colour = Object.hasOwn(colours, result) ? (colours[result] ?? "over") : "over";
   return [
     sent,
-    messageOf(at, acquirer, cofre, words, isBack && colour === "good" ? "back" : colour),
+    messageOf(answeredAt, acquirer, cofre, words, isBack && colour === "good" ? "back" : colour),
   ];
 }
 

@@ -66,6 +66,8 @@ const { messagesOf, stepsOf, sinceText } = (await import(
   pathToFileURL(`${folder}story.js`).href
 )) as {
   readonly messagesOf: (entries: readonly object[]) => readonly {
+    readonly at: string;
+    readonly colour: string;
     readonly from: number;
     readonly to: number;
     readonly text: string;
@@ -371,6 +373,45 @@ describe("the console", () => {
           "1>0 HTTP 200",
           "1>2 refund 30.00",
           "2>1 approved",
+        ],
+      );
+    });
+
+    test("shows answers when they arrived, refusals with their code, and the currency's decimals", () => {
+      const parameters = { payment: { amount_total: "397781.00", currency_code: "CLP" } };
+      const messages = messagesOf([
+        entry(0, "request", {
+          path: "/ws/direct",
+          parameters,
+          http_status: 200,
+          status_code: "BP-DR-6",
+          duration_ms: 0.4,
+        }),
+        entry(14_000, "request", {
+          path: "/ws/direct",
+          parameters,
+          http_status: 200,
+          status_code: null,
+          duration_ms: 30_008,
+        }),
+        entry(14_001, "call", {
+          kind: "authorize",
+          amount: "397781.00",
+          currency: "CLP",
+          outcome: { kind: "unknown", cause: "timeout" },
+          duration_ms: 30_000,
+        }),
+      ]);
+      const begun = Date.parse(messages[0]?.at ?? "");
+      assert.deepEqual(
+        messages.map(({ at, text, colour }) => [Date.parse(at) - begun, text, colour]),
+        [
+          [0, "direct 397,781", "over"],
+          [0, "HTTP 200, BP-DR-6", "bad"],
+          [14_000, "direct 397,781", "over"],
+          [14_001, "authorize 397,781", "over"],
+          [44_001, "no answer", "bad"],
+          [44_008, "HTTP 200", "good"],
         ],
       );
     });
