@@ -6,10 +6,10 @@ import { read } from "./commit.ts";
 import { defineOperation, type OperationContext } from "./operation.ts";
 
 /**
- * Maximum number of payments that one call reads: some tens of milliseconds of work. The stores
+ * Maximum number of payments that one call examines: some tens of milliseconds of work. The stores
  * read and search them in pieces, between which requests are served.
  */
-const maxExamined = 2_000;
+const most = { maxExamined: 2_000, maxTested: 10_000 };
 
 export interface ListInput {
   readonly filter: PaymentFilter;
@@ -35,7 +35,7 @@ export const listPayments = defineOperation<ListInput, PaymentList>({
       before === undefined && name !== undefined ? await paymentNamed(context, name) : undefined;
     const matches = named !== undefined && matchesFilter(named, filter);
     if (named !== undefined) return { payments: matches ? [named] : [], next: undefined };
-    const page = { limit, maxExamined, ...(before === undefined ? {} : { before }) };
+    const page = { limit, ...most, ...(before === undefined ? {} : { before }) };
     return read(context.store.paymentsListed(context.account.id, filter, page));
   },
 });

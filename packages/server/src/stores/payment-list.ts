@@ -85,6 +85,7 @@ export const aboveAllIds = "f".repeat(50);
 class Page {
   readonly #passes: (row: Listed) => boolean;
   readonly #page: ListPage;
+  readonly #most: number;
   readonly #payments: Payment[] = [];
   #examined = 0;
   #last: PaymentId | undefined;
@@ -92,11 +93,12 @@ class Page {
   constructor(filter: PaymentFilter, page: ListPage) {
     this.#passes = passesOf(filter);
     this.#page = page;
+    this.#most = mostExamined(filter, page);
   }
 
   /** Rows that the page may still examine. */
   get left(): number {
-    return this.#page.maxExamined - this.#examined;
+    return this.#most - this.#examined;
   }
 
   /** Returns the page if it is full, so that this row belongs to the next page. */
@@ -128,6 +130,14 @@ class Page {
   end(): PaymentList {
     return { payments: this.#payments, next: undefined };
   }
+}
+
+/** The number of payments that a page may examine. */
+export function mostExamined(
+  filter: PaymentFilter,
+  { maxExamined, maxTested = maxExamined }: ListPage,
+): number {
+  return narrowedBy(filter).conditions.length === 0 ? maxExamined : maxTested;
 }
 
 /** A page of the rows, in their order. */

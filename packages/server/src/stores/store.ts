@@ -419,6 +419,11 @@ export interface ListPage {
    * `next`.
    */
   readonly maxExamined: number;
+  /**
+   * Instead of `maxExamined`, for a filter that a store can test before it reads a payment, at a
+   * fraction of the cost.
+   */
+  readonly maxTested?: number;
 }
 
 export interface PaymentList {

@@ -5,9 +5,10 @@ import { instant } from "../../src/kernel/instant.ts";
 import { type Delivery, type EndpointId, newDelivery } from "../../src/notification/events.ts";
 import type { Change } from "../../src/stores/change.ts";
 import { messageOf } from "../../src/stores/change-message.ts";
+import { narrowedBy } from "../../src/stores/payment-list.ts";
 import { batchMessageOf, batchOf } from "../../src/stores/postgres/batch-message.ts";
 import { Connection, type Role } from "../../src/stores/postgres/connection.ts";
-import { sql, type StatementName } from "../../src/stores/postgres/sql.ts";
+import { needsOf, sql, type StatementName } from "../../src/stores/postgres/sql.ts";
 import { TestDatabases, testUrl } from "../postgres/databases.ts";
 import * as given from "./store-fixtures.ts";
 
@@ -32,6 +33,7 @@ const statements = {
   paymentsInFlight: ["cofre_jobs", "due_payment_pkey", "payment_pkey"],
   paymentsDiffering: ["cofre_jobs", "due_payment_pkey", "payment_pkey"],
   paymentsListed: ["cofre_gateway", "payment_pkey"],
+  paymentsNarrowed: ["cofre_gateway", "payment_pkey"],
   paymentFigures: ["cofre_gateway", "payment_pkey"],
   cardsListed: ["cofre_vault", "card_pkey"],
   cardsByToken: ["cofre_vault", "card_pkey"],
@@ -127,6 +129,7 @@ const ownRows = [
 ];
 
 const everySlots = 2 ** 32 - 1;
+const needs = needsOf(narrowedBy({ states: ["authorizing"], text: "code" }));
 const [merchantA, paymentOne, digestOne] = [
   "'0000000a'",
   `'${"1".padStart(48, "0")}'`,
@@ -150,6 +153,7 @@ const bounded: Readonly<Partial<Record<StatementName, readonly [values: string, 
   paymentsDueAfter: [`1001, ${merchantA}, ${paymentOne}, 2000, ${everySlots}, 50`, 2],
   paymentsInFlight: ["50", 3],
   paymentsListed: [`${merchantA}, '${"f".repeat(48)}', 50`, 3],
+  paymentsNarrowed: [`${merchantA}, '${"f".repeat(48)}', '', 500, 25, '${needs}'`, 3],
   paymentFigures: [`${merchantA}, '${"f".repeat(48)}', 50`, 3],
   cardsListed: [`${merchantA}, '', 50`, 1],
   cardsByToken: [`${merchantA}, ARRAY[decode(${digestOne}, 'hex')]`, 1],

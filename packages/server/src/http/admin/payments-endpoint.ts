@@ -87,7 +87,7 @@ const doc: EndpointDoc = {
   tag: "Sandbox",
   summary: "List and search payments",
   description:
-    "Newest first. One call reads at most 2,000 payments: if the answer has a `next`, repeat the request with `before` set to it. No card is read.",
+    "Newest first. One call examines at most 10,000 payments, or 2,000 where each has to be read: if the answer has a `next`, repeat the request with `before` set to it. No card is read.",
   fields: [
     secretKey,
     {

@@ -20,7 +20,7 @@ import type { StoredCard } from "../../vault/stored-card.ts";
 import { assertChangeIsSound } from "../change-rules.ts";
 import type { Change, CommitResult, HistoryRow, IdempotentRequest } from "../change.ts";
 import { frozenCopy } from "../frozen-copy.ts";
-import { listedPayment, pageOf } from "../payment-list.ts";
+import { listedPayment, mostExamined, pageOf } from "../payment-list.ts";
 import { StoreError } from "../store.ts";
 import type {
   AccountByKey,
@@ -254,7 +254,7 @@ class MemoryStore implements WorldStore {
     this.#beforeRead("paymentsListed");
     // One more than it may examine shows whether there are more.
     return pageOf(
-      this.#newest(merchantId, page.before, page.maxExamined + 1).map(listedPayment),
+      this.#newest(merchantId, page.before, mostExamined(filter, page) + 1).map(listedPayment),
       filter,
       page,
     );

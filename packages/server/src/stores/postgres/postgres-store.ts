@@ -71,7 +71,7 @@ import { PostgresOpenError, type PostgresRefusal } from "./open-error.ts";
 import { type StartConditions, checkStart } from "./origin.ts";
 import { InteractiveReads } from "./interactive-reads.ts";
 import { PostgresUsers } from "./postgres-users.ts";
-import { sql, type StatementName } from "./sql.ts";
+import { needsOf, sql, type StatementName } from "./sql.ts";
 import { checkServer, checkServerAgain } from "./start-check.ts";
 
 export interface PostgresStoreOptions {
@@ -371,7 +371,24 @@ class PostgresStore implements RunningStore {
     filter: PaymentFilter,
     page: ListPage,
   ): Promise<PaymentList> {
-    const { ids } = narrowedBy(filter);
+    const narrowed = narrowedBy(filter);
+    const { ids, conditions } = narrowed;
+    const needs = needsOf(narrowed);
+    const readNarrowed = async (before: string, left: number) => {
+      const tested = Math.min(left, testedInPiece);
+      const rows = await this.#listed<NarrowedRow>(
+        "cofre_gateway",
+        merchantId,
+        "paymentsNarrowed",
+        before,
+        ids.from,
+        tested,
+        rowsInPiece,
+        needs,
+      );
+      const { id: last, place: examined = 0, isLast = true } = rows.at(-1) ?? {};
+      return { rows: rows.map(listedRow), examined, last, isEnd: isLast && examined < tested };
+    };
     const read = async (before: string, left: number) => {
       const limit = Math.min(left, rowsInPiece);
       const rows = await this.#listed<PaymentRow>(
@@ -383,7 +400,7 @@ class PostgresStore implements RunningStore {
       );
       return wholePiece(rows.map(listedRow), limit, ids);
     };
-    return pageInPieces(read, filter, page);
+    return pageInPieces(conditions.length === 0 ? read : readNarrowed, filter, page);
   }
 
   async paymentFigures(
@@ -797,6 +814,11 @@ const beforeAllTime = -1;
  * Whole payments of a list that are read and searched in one piece: about 0.3 ms of this process.
  */
 const rowsInPiece = 25;
+/** Payments whose conditions PostgreSQL tests in one piece: about 3 ms there. */
+const testedInPiece = 500;
+
+/** `place`: its number among the payments that were tested. */
+type NarrowedRow = PaymentRow & { readonly place: number; readonly isLast: boolean };
 
 type NodeSlotsRow = Omit<NodeSlots, "slots"> & { readonly slots: string };
 

@@ -1,4 +1,5 @@
 import { orderIndex } from "../order-row.ts";
+import type { Condition, Narrowed } from "../payment-list.ts";
 import type { OpenDeliveryState } from "../store.ts";
 
 const hexOf = (column: string, name: string): string => `encode(${column}, 'hex') AS "${name}"`;
@@ -54,6 +55,31 @@ function dueBy(condition: string, limit: string): string {
   return `${part(1)} UNION ALL ${part(0)} ORDER BY due_at, no LIMIT ${limit}`;
 }
 
+/** A member of the sixth parameter of `paymentsNarrowed`: read once, not for each payment. */
+const needed = (name: keyof Needs): string => `(SELECT $6::json ->> '${name}')`;
+const neededTexts = (name: keyof Needs): string =>
+  `ARRAY(SELECT json_array_elements_text($6::json -> '${name}'))`;
+
+const hasOtherCharacters = (text: string): string => `octet_length(${text}) <> length(${text})`;
+
+/** The order is parsed as JSON once, and only if it has such characters at all. */
+const isSearchedByCharacter = `${hasOtherCharacters("payment.code")} OR ${hasOtherCharacters("payment.order_json")} AND (
+  SELECT ${hasOtherCharacters("text")} FROM (
+    SELECT concat(packed ->> ${orderIndex.name}, packed ->> ${orderIndex.email}) AS text FROM (SELECT payment.order_json::json AS packed OFFSET 0) AS whole OFFSET 0
+  ) AS searched)`;
+
+/**
+ * Whether a payment meets the conditions of `Needs`. `lower` is that of ASCII alone; the texts that
+ * are searched for are ASCII.
+ */
+const meetsNeeds = `(${needed("states")} IS NULL OR payment.state = ANY (${neededTexts("states")})
+    OR payment.refunded > 0 AND ${needed("orRefunded")} = 'true' OR payment.chargeback IS NOT NULL AND ${needed("orDisputed")} = 'true')
+  AND payment.order_json LIKE ALL (${neededTexts("members")})
+  AND (${needed("reasons")} = '[]' OR payment.state = 'declined' AND payment.verdict LIKE ALL (${neededTexts("reasons")}))
+  AND (${needed("texts")} = '[]'
+    OR lower(concat_ws(' ', payment.state, payment.code, encode(payment.id, 'hex'), payment.order_json) COLLATE "C") LIKE ALL (${neededTexts("texts")})
+    OR ${isSearchedByCharacter})`;
+
 /**
  * Every reading statement, and the other statements of the jobs' role; each name is also the name
  * of the prepared statement.
@@ -87,6 +113,12 @@ export const sql = {
       ) AS piece
     ) AS compared WHERE differs OR is_last`,
   paymentsListed: `SELECT ${payment} FROM payment WHERE merchant = ${merchant} AND id < decode($2, 'hex') ORDER BY payment.id DESC LIMIT $3`,
+  // Of at most $4 payments, the first $5 that meet the conditions, and the last one in any case.
+  paymentsNarrowed: `SELECT ${payment}, payment.place, payment.is_last AS "isLast" FROM (
+      SELECT tested.*, (row_number() OVER down)::int AS place, lead(id) OVER down IS NULL AS is_last FROM (
+        SELECT * FROM payment WHERE merchant = ${merchant} AND id < decode($2, 'hex') AND id >= decode($3, 'hex') ORDER BY payment.id DESC LIMIT $4
+      ) AS tested WINDOW down AS (ORDER BY id DESC)
+    ) AS payment WHERE payment.is_last OR ${meetsNeeds} ORDER BY payment.id DESC LIMIT $5`,
   // The order is parsed as JSON once for its three members.
   paymentFigures: `SELECT ${hexOf("id", "id")}, created_at, state, authorized::text, captured::text, refunded::text, disputed,
       packed ->> ${orderIndex.currency} AS currency, packed ->> ${orderIndex.country} AS country, packed ->> ${orderIndex.brand} AS brand, reason FROM (
@@ -169,3 +201,46 @@ export const sql = {
 } as const;
 export type StatementName = keyof typeof sql;
 export type UserStatement = Extract<StatementName, `user${string}` | `audit${string}`>;
+
+/**
+ * Conditions of a list (payment-list.ts) as the parameter of `paymentsNarrowed`. Texts are patterns
+ * of LIKE, all of which must match.
+ */
+interface Needs {
+  /** null: any state. */
+  readonly states: readonly string[] | null;
+  readonly orRefunded: boolean;
+  readonly orDisputed: boolean;
+  /** Of the order. */
+  readonly members: readonly string[];
+  /** Of a declined payment's verdict. */
+  readonly reasons: readonly string[];
+  /** In lower case; of the state, the code, the id or the order. */
+  readonly texts: readonly string[];
+}
+
+/**
+ * The conditions as JSON. Fewer than all of them: a second condition about the state is left out,
+ * and so are texts that PostgreSQL does not accept.
+ */
+export function needsOf({ conditions }: Pick<Narrowed, "conditions">): string {
+  const of = <Kind extends Condition["kind"]>(kind: Kind) =>
+    conditions.filter((each): each is Condition & { readonly kind: Kind } => each.kind === kind);
+  const [state] = of("state");
+  const needs: Needs = {
+    states: state?.states ?? null,
+    orRefunded: state?.orRefunded ?? false,
+    orDisputed: state?.orDisputed ?? false,
+    members: of("member").map(({ text }) => pattern(JSON.stringify(text))),
+    reasons: of("reason")
+      .filter(({ text }) => /^[ -~]*$/.test(text))
+      .map(({ text }) => pattern(text)),
+    texts: of("text").map(({ text }) => pattern(text)),
+  };
+  return JSON.stringify(needs);
+}
+
+/** `%` and `_` of the text match themselves only. */
+function pattern(text: string): string {
+  return `%${text.replaceAll(/[%_\\]/g, "\\$&")}%`;
+}
