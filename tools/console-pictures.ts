@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { startCofre } from "cofre";
+import { startCofre } from "@cofre/server";
 import type { Page } from "playwright-core";
 import { startChromium } from "../packages/server/test/browser/chromium.ts";
 

@@ -128,9 +128,29 @@ describe("what the documentation names is there", () => {
     );
   });
 
+  const byName =
+    /\b(?:npx|npm (?:install|i|exec)|npm init) (?:-{1,2}[\w-]+ )*(?:--package |-p )?(cofre[\w.@-]*)(?=[\s`]|$)/gm;
+
+  test("no package by a name that a stranger can register", () => {
+    // docs/decisions/0019-package.md: only the scoped name, or the path of a tarball.
+    assert.deepEqual(
+      pages.flatMap(({ file, text }) =>
+        [...text.matchAll(byName)].map(([line]) => `${file}: ${line}`),
+      ),
+      [],
+    );
+  });
+
+  test("control: such a name is found", () => {
+    const lines = ["npx cofre start", "npm install cofre", "npx --yes --package cofre@1 cofre"];
+    for (const line of lines) assert.equal([...line.matchAll(byName)].length, 1, line);
+    const safe = ["npx @cofre/server start", "npx --package ./cofre-server-1.tgz cofre"];
+    for (const line of safe) assert.equal([...line.matchAll(byName)].length, 0, line);
+  });
+
   test("command lines, each of which the command line takes", () => {
     const typed =
-      /(?:^|[(|;&$] *)(?:npm run (?:--silent )?cofre --|(?:npx |npx --package \S+ )?cofre) +([^\n|&)#`;]*)/gm;
+      /(?:^|[(|;&$] *)(?:npm run (?:--silent )?cofre --|(?:npx --package \S+ )?cofre|npx @cofre\/server) +([^\n|&)#`;]*)/gm;
     const lines = pages.flatMap(({ file, text }) =>
       [...shellOf(text).matchAll(typed), ...text.matchAll(/`cofre ([a-z][^`|A-Z]*)`/g)].map(
         ([, words = ""]) => ({

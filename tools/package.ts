@@ -5,18 +5,18 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
-  renameSync,
   rmSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, posix, relative, sep } from "node:path";
 import { fileURLToPath } from "node:url";
+import { bundle, type BundledPackage, replacedOnce } from "./bundle.ts";
 
 /**
- * Builds the npm package `cofre` from packages/server: `npm run package` writes its tarball to
- * .cache. Node strips no types below node_modules, so the package contains JavaScript; installing
- * it runs no script.
+ * Builds the npm package from packages/server: `npm run package` writes its tarball to .cache. It
+ * contains JavaScript with all dependencies inside (tools/bundle.ts); installing it runs no script
+ * and fetches no other package. Equal sources give an equal tarball.
  */
 const repository = fileURLToPath(new URL("..", import.meta.url));
 const server = join(repository, "packages/server");
@@ -28,57 +28,52 @@ interface Manifest {
 }
 
 /**
- * Lays out the package in an empty folder and packs it into `destination`. Returns the tarball's
- * path.
+ * Lays out the package in an empty folder and packs it into `destination`. Resolves with the
+ * tarball's path.
  */
-export function makeTarball(layout: string, destination: string): string {
-  const typescript = join(repository, "node_modules/typescript/bin/tsc");
-  execFileSync(
-    process.execPath,
-    [typescript, "-p", join(repository, "tsconfig.package.json"), "--outDir", layout],
-    { stdio: "inherit" },
-  );
-  // `dist` has the depth of `src`, so relative paths to files outside stay valid.
-  renameSync(join(layout, "src"), join(layout, "dist"));
-  finishDeclarations(join(layout, "dist"));
-  cpSync(join(repository, "packages/console/src"), join(layout, "dist/console"), {
+export async function makeTarball(layout: string, destination: string): Promise<string> {
+  await layOut(layout);
+  return pack(layout, destination);
+}
+
+/** Writes the files of the package into an empty folder. */
+export async function layOut(layout: string): Promise<void> {
+  const dist = join(layout, "dist");
+  makeDeclarations(dist);
+  const packages = await bundle(dist);
+  cpSync(join(repository, "packages/console/src"), join(dist, "console"), {
     recursive: true,
-    filter: (path) => !path.endsWith("tsconfig.json"),
+    filter: (path) => !path.endsWith("tsconfig.json") && !path.endsWith(".d.ts"),
   });
-  const consoleEndpoint = join(layout, "dist/http/console-endpoint.js");
-  writeFileSync(
-    consoleEndpoint,
-    replacedOnce(readFileSync(consoleEndpoint, "utf8"), "../../../console/src/", "../console/"),
-  );
   mkdirSync(join(layout, "bin"));
-  const program = readFileSync(join(server, "bin/cofre.js"), "utf8");
-  writeFileSync(
-    join(layout, "bin/cofre.js"),
-    replacedOnce(program, "../src/main.ts", "../dist/main.js"),
-    { mode: 0o755 },
-  );
-  const entry = readFileSync(join(server, "bin/library.cjs"), "utf8");
-  writeFileSync(
-    join(layout, "bin/library.cjs"),
-    replacedOnce(entry, "../src/library.ts", "../dist/library.js"),
-  );
+  for (const [name, from, to, mode] of [
+    ["cofre.js", "../src/main.ts", "../dist/main.js", 0o755],
+    ["library.cjs", "../src/library.ts", "../dist/library.js", 0o644],
+  ] as const) {
+    const program = readFileSync(join(server, "bin", name), "utf8");
+    writeFileSync(join(layout, "bin", name), replacedOnce(program, from, to), { mode });
+  }
   for (const name of ["LICENSE", "CHANGELOG.md"])
     cpSync(join(repository, name), join(layout, name));
   cpSync(join(server, "README.md"), join(layout, "README.md"));
-  writeFileSync(
-    join(layout, "package.json"),
-    `${JSON.stringify(manifestOf(readManifest(join(server, "package.json"))), undefined, 2)}\n`,
-  );
-  return pack(layout, destination);
+  const manifest = manifestOf(readManifest(join(server, "package.json")));
+  writeJson(join(layout, "package.json"), manifest);
+  writeJson(join(layout, "sbom.cdx.json"), componentsOf(manifest, packages));
+  writeFileSync(join(layout, "THIRD-PARTY-LICENSES.txt"), noticesOf(packages));
+}
+
+function writeJson(path: string, value: object): void {
+  writeFileSync(path, `${JSON.stringify(value, undefined, 2)}\n`);
 }
 
 function readManifest(path: string): Manifest {
   return JSON.parse(readFileSync(path, "utf8")) as Manifest;
 }
 
-/** The fields of package.json that an installation needs. */
+/** The fields of package.json that an installation needs. The dependencies are in the bundle. */
 function manifestOf({
   private: _private,
+  dependencies: _dependencies,
   devDependencies: _devDependencies,
   exports: _exports,
   ...manifest
@@ -90,9 +85,52 @@ function manifestOf({
     // For tools that do not read `exports`, such as TypeScript 5 with only `module: commonjs`.
     main: entry,
     types,
-    files: ["bin", "dist", "CHANGELOG.md"],
+    files: ["bin", "dist", "CHANGELOG.md", "THIRD-PARTY-LICENSES.txt", "sbom.cdx.json"],
     engines: { node: ">=24.16" },
   };
+}
+
+/** The bundled packages as CycloneDX, for vulnerability scanners, which find none in a bundle. */
+function componentsOf({ name, version }: Manifest, packages: readonly BundledPackage[]): object {
+  const component = (type: string, own: { readonly name: string; readonly version: string }) => ({
+    type,
+    name: own.name,
+    version: own.version,
+    purl: `pkg:npm/${own.name.replace("@", "%40")}@${own.version}`,
+  });
+  return {
+    bomFormat: "CycloneDX",
+    specVersion: "1.5",
+    version: 1,
+    metadata: { component: component("application", { name, version }) },
+    components: packages.map((each) => ({
+      ...component("library", each),
+      licenses: [{ license: { id: each.license } }],
+    })),
+  };
+}
+
+function noticesOf(packages: readonly BundledPackage[]): string {
+  const head = "Cofre contains these packages, under their own licences.\n";
+  const rule = "-".repeat(80);
+  return [
+    head,
+    ...packages.map(
+      ({ name, version, license, licenseText }) =>
+        `${rule}\n${name} ${version} (${license})\n\n${licenseText.trim()}\n`,
+    ),
+  ].join("\n");
+}
+
+/** Writes the declarations of the library. */
+function makeDeclarations(folder: string): void {
+  const typescript = join(repository, "node_modules/typescript/bin/tsc");
+  execFileSync(
+    process.execPath,
+    [typescript, "-p", join(repository, "tsconfig.package.json"), "--outDir", folder],
+    { stdio: "inherit" },
+  );
+  finishDeclarations(folder);
 }
 
 /**
@@ -121,11 +159,6 @@ function finishDeclarations(folder: string): void {
   }
 }
 
-function replacedOnce(text: string, from: string, to: string): string {
-  if (text.split(from).length !== 2) throw new Error(`${from} stands there once`);
-  return text.replace(from, to);
-}
-
 /** npm prints the name of the tarball as its last line. */
 function pack(layout: string, destination: string): string {
   mkdirSync(destination, { recursive: true });
@@ -140,7 +173,7 @@ function pack(layout: string, destination: string): string {
 if (import.meta.main) {
   const layout = mkdtempSync(join(tmpdir(), "cofre-package-"));
   try {
-    const tarball = makeTarball(layout, join(repository, ".cache"));
+    const tarball = await makeTarball(layout, join(repository, ".cache"));
     process.stdout.write(`${relative(process.cwd(), tarball)}\n`);
   } finally {
     rmSync(layout, { recursive: true, force: true });

@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { type Cofre, startCofre, type World, type WorldOptions } from "cofre";
+import { type Cofre, startCofre, type World, type WorldOptions } from "@cofre/server";
 
 export type Fields = Readonly<Record<string, unknown>>;
 

@@ -40,9 +40,10 @@ ${after}(() => cofre.close());
 test("a customer pays", async () => { ${verdict.replace("STATUS", '(await pay(cofre, "order-1")).status')} });
 `;
 
-const required = 'const { startCofre } = require("cofre"); const { pay } = require("./shop.cjs");';
+const required =
+  'const { startCofre } = require("@cofre/server"); const { pay } = require("./shop.cjs");';
 const imported =
-  'import { startCofre } from "cofre"; import shop from "./shop.cjs"; const { pay } = shop;';
+  'import { startCofre } from "@cofre/server"; import shop from "./shop.cjs"; const { pay } = shop;';
 const expected = 'expect(STATUS).toBe("CO");';
 
 interface Runner {
@@ -136,11 +137,11 @@ const shared = new SharedCleanup();
 let root = "";
 let tarball = "";
 
-before(() => {
+before(async () => {
   root = temporaryFolder(shared);
   const layout = join(root, "layout");
   mkdirSync(layout);
-  tarball = makeTarball(layout, root);
+  tarball = await makeTarball(layout, root);
 });
 
 after(() => shared.endAll());

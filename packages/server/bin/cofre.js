@@ -26,7 +26,7 @@ if (major > 24 || (major === 24 && minor >= 16)) {
   process.stderr.write(
     "Cofre needs Node 24.16 or later; this is " +
       process.version +
-      ".\nIn the repository, `npm start` and `npm run cofre -- ...` bring the right one with them.\n",
+      ".\nInstall a newer Node (https://nodejs.org). In the repository no other is needed: `npm start` and\n`npm run cofre -- ...` use the one that `npm ci` installs.\n",
   );
   process.exitCode = 1;
 }

@@ -1,17 +1,15 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { delimiter, dirname, join } from "node:path";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { isBuiltin } from "node:module";
+import { delimiter, dirname, join, relative, sep } from "node:path";
 import { after, before, describe, test, type TestContext } from "node:test";
-import { fileURLToPath } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { makeTarball } from "../../../tools/package.ts";
-import { libraries } from "../src/http/console-endpoint.ts";
 import { cleanEnvironment, Command, SharedCleanup, temporaryFolder } from "./command.ts";
+import { playFirstMinute, printedKey } from "./support/first-minute.ts";
 
-/*
- * The package as users get it: its tarball, installed by npm into an empty folder. Its dependencies
- * come from npm's cache, which `npm ci` has filled, or from the registry.
- */
+/* The package as users get it: its tarball, installed by npm into an empty folder. */
 
 const repository = fileURLToPath(new URL("../../../", import.meta.url));
 const npm = process.platform === "win32" ? "npm.cmd" : "npm";
@@ -20,16 +18,17 @@ const path = { PATH: [dirname(process.execPath), cleanEnvironment["PATH"] ?? ""]
 
 const shared = new SharedCleanup();
 let folder = "";
+let tarball = "";
 
-before(() => {
+before(async () => {
   const root = temporaryFolder(shared);
   folder = join(root, "project");
   const layout = join(root, "layout");
   mkdirSync(folder);
   mkdirSync(layout);
-  const tarball = makeTarball(layout, root);
+  tarball = await makeTarball(layout, root);
   writeFileSync(join(folder, "package.json"), '{ "private": true, "type": "module" }');
-  const flags = ["--prefer-offline", "--no-audit", "--no-fund", "--silent"];
+  const flags = ["--offline", "--no-audit", "--no-fund", "--silent"];
   execFileSync(npm, ["install", ...flags, tarball], {
     cwd: folder,
     env: { ...cleanEnvironment, ...path },
@@ -49,84 +48,163 @@ async function run(
   return running;
 }
 
+/** Every Node on the PATH. */
+function nodesOnPath(): readonly string[] {
+  return (cleanEnvironment["PATH"] ?? "")
+    .split(delimiter)
+    .map((place) => join(place, "node"))
+    .filter((file) => existsSync(file));
+}
+
+function versionOf(node: string): string {
+  return execFileSync(node, ["--version"], { encoding: "utf8" });
+}
+
 describe("the package, installed into an empty folder", () => {
-  test("holds JavaScript and the declarations of the library, and nothing that runs at install", () => {
-    const installed = join(folder, "node_modules/cofre");
-    const files = readdirSync(installed, { recursive: true, encoding: "utf8" });
+  const installed = (): string => join(folder, "node_modules/@cofre/server");
+  const filesOf = (place: string): readonly string[] =>
+    readdirSync(place, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map((entry) => relative(place, join(entry.parentPath, entry.name)).split(sep).join("/"));
+
+  test("contains programs, the console's files, declarations of the library and texts, and nothing else", () => {
+    const files = filesOf(installed());
+    const texts = ["CHANGELOG.md", "LICENSE", "README.md", "THIRD-PARTY-LICENSES.txt"];
+    const kinds = {
+      texts: [...texts, "package.json", "sbom.cdx.json"],
+      programs: ["bin/cofre.js", "bin/library.cjs"],
+    };
+    const allowed = [
+      /^dist\/[a-z-]+\.js$/,
+      /^dist\/(?:[a-z-]+\/)*[a-z-]+\.d\.ts$/,
+      /^dist\/console\/[a-z-]+\.(?:css|html|js|svg)$/,
+      /^dist\/console\/lib\/[a-z-]+\.js$/,
+    ];
+    const named = [...kinds.texts, ...kinds.programs];
     assert.deepEqual(
-      files.filter((name) => /(?<!\.d)\.ts$|\.test\.|tsconfig/.test(name)),
+      named.filter((name) => !files.includes(name)),
+      [],
+    );
+    assert.deepEqual(
+      files.filter((name) => !named.includes(name) && !allowed.some((form) => form.test(name))),
+      [],
+    );
+    assert.deepEqual(
+      files.filter((name) => /test|fixture|support/.test(name)),
       [],
     );
     assert.ok(files.filter((name) => name.endsWith(".d.ts")).length < 20);
-    const manifest = JSON.parse(readFileSync(join(installed, "package.json"), "utf8")) as Record<
+    assert.ok(files.length < 160, `${files.length} files`);
+  });
+
+  test("has types and an entry, no dependency and nothing that runs at install", () => {
+    const manifest = JSON.parse(readFileSync(join(installed(), "package.json"), "utf8")) as Record<
       string,
       unknown
     >;
-    for (const name of ["scripts", "devDependencies", "private"])
-      assert.ok(!(name in manifest), name);
+    const absent = ["scripts", "private"];
+    absent.push(...["", "dev", "peer", "optional"].map((kind) => `${kind}dependencies`));
+    for (const name of Object.keys(manifest))
+      assert.ok(!absent.includes(name) && !absent.includes(name.toLowerCase()), name);
+    const files = filesOf(installed());
     for (const name of ["main", "types"])
-      assert.ok(files.includes(join(String(manifest[name]))), name);
-    for (const name of files.filter((each) => each.endsWith(".js"))) {
-      assert.doesNotMatch(
-        readFileSync(join(installed, name), "utf8"),
-        /(?:from |import\(|import )"\.[^"]*\.ts"/,
-        name,
-      );
-    }
-  });
-
-  test("prints its version and its help through npx", async (context) => {
-    const help = await run(context, "npx", "--no-install", "cofre", "--help");
-    assert.equal(help.child.exitCode, 0, help.stderr);
-    assert.match(help.stdout, /^Cofre \d+\.\d+\.\d+: .*\n\nUsage: cofre/);
-    assert.match(
-      (await run(context, "npx", "--no-install", "cofre", "--version")).stdout,
-      /^\d+\.\d+\.\d+\n$/,
+      assert.ok(files.includes(String(manifest[name]).replace("./", "")), name);
+    assert.deepEqual(
+      filesOf(join(folder, "node_modules")).filter(
+        (name) => !/^(?:@cofre\/server|\.bin)\/|^\.package-lock\.json$/.test(name),
+      ),
+      [],
     );
   });
 
-  test("serves through npx, keeps what it is given, and ends with npx", async (context) => {
-    const settings = {
-      ...path,
-      COFRE_LOG_FORMAT: "json",
-      COFRE_SANDBOX_INTEGRATION_KEY: "test_ik_key",
+  test("imports only itself and modules of Node", () => {
+    const specifiers = (name: string): readonly string[] =>
+      [
+        ...readFileSync(join(installed(), name), "utf8").matchAll(
+          /(?:^(?:import|export) [^"'`;]*from |^import |\bimport\()"([^"\n]+)"/gm,
+        ),
+      ].map(([, specifier = ""]) => specifier);
+    const programs = filesOf(installed()).filter((name) => /^dist\/[^/]+\.js$/.test(name));
+    const all = programs.flatMap(specifiers);
+    assert.ok(all.includes("./server.js") && all.includes("node:sqlite"), "control");
+    assert.deepEqual(
+      all.filter((specifier) => !specifier.startsWith("./") && !isBuiltin(specifier)),
+      [],
+    );
+  });
+
+  test("has all files that its files import", async (context) => {
+    const names = filesOf(installed()).filter((name) => /^dist\/[^/]+\.js$/.test(name));
+    // The writer's program is for a thread only.
+    const urls = names
+      .filter((name) => name !== "dist/writer-worker.js")
+      .map((name) => pathToFileURL(join(installed(), name)).href);
+    assert.ok(urls.length > 15, "control");
+    writeFileSync(
+      join(folder, "import-all.mjs"),
+      `for (const url of ${JSON.stringify(urls)}) await import(url);`,
+    );
+    const { child, stdout, stderr } = await run(context, process.execPath, "import-all.mjs");
+    assert.deepEqual([stdout, stderr, child.exitCode], ["", "", 0]);
+  });
+
+  test("names every package inside it with version and licence", () => {
+    const { components } = JSON.parse(readFileSync(join(installed(), "sbom.cdx.json"), "utf8")) as {
+      readonly components: readonly { readonly name: string; readonly version: string }[];
     };
+    const names = components.map(({ name }) => name);
+    const { dependencies } = JSON.parse(
+      readFileSync(join(repository, "packages/server/package.json"), "utf8"),
+    ) as { readonly dependencies: Readonly<Record<string, string>> };
+    assert.deepEqual(
+      Object.keys(dependencies).filter((name) => !names.includes(name)),
+      [],
+    );
+    const notices = readFileSync(join(installed(), "THIRD-PARTY-LICENSES.txt"), "utf8");
+    for (const { name, version } of components)
+      assert.match(notices, new RegExp(`^${name.replaceAll(".", "\\.")} ${version} \\(`, "m"));
+    assert.ok(notices.split("Permission").length > components.length / 2);
+  });
+
+  test("is the same for the same sources", async () => {
+    const root = temporaryFolder(shared);
+    const layout = join(root, "layout");
+    mkdirSync(layout);
+    const again = await makeTarball(layout, root);
+    assert.deepEqual(readFileSync(again), readFileSync(tarball));
+  });
+
+  test("plays its first minute through npx from the tarball, in an empty folder and without a registry", async (context) => {
+    const root = temporaryFolder({ after: (end) => context.after(end) });
     const serving = new Command(
       context,
-      ["npx", "--no-install", "cofre", "start", "--port", "0"],
-      settings,
-      folder,
+      ["npx", "--yes", "--offline", "--package", tarball, "cofre", "start", "--port", "0"],
+      { ...path, COFRE_LOG_FORMAT: "json", npm_config_cache: join(root, "npm-cache") },
+      root,
     );
     const { port } = await serving.event("listening");
-    const card = {
-      card_number: "4111111111111111",
-      card_name: "Ana Lima",
-      card_due_date: "12/2060",
-      card_cvv: "123",
-    };
-    const body = JSON.stringify({
-      integration_key: "test_ik_key",
-      country: "pe",
-      payment_type_code: "creditcard",
-      creditcard: card,
-    });
-    const answer = await (
-      await fetch(`http://127.0.0.1:${String(port)}/ws/token`, { method: "POST", body })
-    ).text();
-    assert.match(answer, /"masked_card_number":"411111xxxxxx1111"/);
-    const files = ["/", "/console/main.js", "/console/style.css"];
-    for (const part of [...files, ...libraries.map(({ path }) => path)]) {
-      assert.equal((await fetch(`http://127.0.0.1:${String(port)}${part}`)).status, 200, part);
-    }
+    const [, key = ""] = await serving.stderrMatch(printedKey);
+    await playFirstMinute(`http://127.0.0.1:${String(port)}`, key);
     serving.child.kill("SIGTERM");
     await serving.exited;
     assert.match(serving.stdout, /"event":"stopped"/);
+    assert.ok(readdirSync(join(root, "data")).length > 0);
+  });
+
+  test("prints its version and its help through npx", async (context) => {
+    const help = await run(context, "npx", "--no-install", "@cofre/server", "--help");
+    assert.equal(help.child.exitCode, 0, help.stderr);
+    assert.match(help.stdout, /^Cofre \d+\.\d+\.\d+: .*\n\nUsage: cofre/);
+    assert.match(
+      (await run(context, "npx", "--no-install", "@cofre/server", "--version")).stdout,
+      /^\d+\.\d+\.\d+\n$/,
+    );
   });
 
   test("runs the program of its own README", async (context) => {
     const [, program = ""] =
       /```js\n([^]*?)```/.exec(
-        readFileSync(join(folder, "node_modules/cofre/README.md"), "utf8"),
+        readFileSync(join(folder, "node_modules/@cofre/server/README.md"), "utf8"),
       ) ?? [];
     writeFileSync(join(folder, "readme.js"), program);
     const { stdout, stderr, child } = await run(context, process.execPath, "readme.js");
@@ -135,8 +213,8 @@ describe("the package, installed into an empty folder", () => {
 
   test("can be had by require as well, which is the same one", async (context) => {
     const program = `
-const { startCofre } = require("cofre");
-import("cofre").then(async (imported) => {
+const { startCofre } = require("@cofre/server");
+import("@cofre/server").then(async (imported) => {
   await (await startCofre()).close();
   console.log(imported.startCofre === startCofre);
 });`;
@@ -154,10 +232,22 @@ import("cofre").then(async (imported) => {
     assert.match(stdout, /pass [1-9]/);
   });
 
+  const oldNode = nodesOnPath().find((node) => /^v(?:1[89]|2[0-3])\./.test(versionOf(node)));
+  test(
+    "names on an old Node the version that it needs",
+    { skip: oldNode === undefined ? "this machine has no old Node" : false },
+    async (context) => {
+      const program = join(installed(), "bin/cofre.js");
+      const { stderr, child } = await run(context, oldNode ?? "", program, "start");
+      assert.equal(child.exitCode, 1);
+      assert.match(stderr, /^Cofre needs Node 24\.16 or later; this is v\d+\.\d+\.\d+\.\nInstall /);
+    },
+  );
+
   test("reports to an old Node what it lacks, instead of naming a module of Node's that is not there", async (context) => {
     const program = `
 Object.defineProperty(process, "versions", { value: { ...process.versions, node: process.argv[2] } });
-await import("cofre").then(({ startCofre }) => console.log(typeof startCofre), (error) => console.log(error.message));`;
+await import("@cofre/server").then(({ startCofre }) => console.log(typeof startCofre), (error) => console.log(error.message));`;
     writeFileSync(join(folder, "old.js"), program);
     for (const version of ["20.20.2", "24.15.9"])
       assert.match(
@@ -187,7 +277,7 @@ await import("cofre").then(({ startCofre }) => console.log(typeof startCofre), (
       JSON.stringify({ compilerOptions: options, files: ["program.ts"] }),
     );
     const program = (reason: string): string => `
-      import { type Cofre, type Sandbox, startCofre } from "cofre";
+      import { type Cofre, type Sandbox, startCofre } from "@cofre/server";
 
       const cofre: Cofre = await startCofre({ log: ({ event }) => void event });
       const sandbox: Sandbox = cofre;
