@@ -257,6 +257,7 @@ const arrows: readonly {
       "config/",
       "http-client/",
       "interface/",
+      "compare/",
       // Only a table: the help shows it.
       "http/faults/fault-kinds.ts",
       "scan/",
@@ -267,6 +268,19 @@ const arrows: readonly {
     ],
   },
   { from: "scan/", to: ["kernel/", "vault/"] },
+  // Another server's answers beside Cofre's own, as values: sockets and files are the command's.
+  {
+    from: "compare/",
+    to: [
+      "kernel/",
+      "interface/",
+      "payment/",
+      "sandbox/test-cards.ts",
+      "http/recording/parameter-view.ts",
+      "http/recording/recorded-view.ts",
+      "wire/",
+    ],
+  },
   {
     from: "main.ts",
     to: [
@@ -368,13 +382,13 @@ const ownedModules: Readonly<Record<string, readonly string[]>> = {
     "logging/log.ts",
     // A Cofre for one command: the files of its clients, and the timelines saved at the end.
     "start/temporary-cofre.ts",
-    "cli/saved-run.ts",
+    "cli/report-files.ts",
     "start/ready-file.ts",
   ],
   "node:child_process": ["cli/child-process.ts"],
   // The search for card numbers reads files, and the console's endpoint reads its own.
   "node:fs/promises": ["scan/files.ts", "http/console-endpoint.ts"],
-  "node:zlib": ["scan/inflation.ts", "http/console-endpoint.ts"],
+  "node:zlib": ["scan/inflation.ts", "http/console-endpoint.ts", "compare/decoded-body.ts"],
   "node:os": ["stores/embedded/", "start/temporary-cofre.ts", "cli/child-process.ts"],
   "node:sqlite": ["stores/embedded/"],
   "node:worker_threads": ["stores/embedded/"],
@@ -386,11 +400,13 @@ const ownedModules: Readonly<Record<string, readonly string[]>> = {
     "http/response-writer.ts",
     "connectors/simulator/acquirer-server.ts",
     "http-client/exchange.ts",
-    // Receivers of notifications and a proxy, over loopback only.
+    "http-client/forwarder.ts",
+    // Receivers of notifications and proxies, over loopback only.
     "cli/http.ts",
     "cli/connect-proxy.ts",
+    "cli/comparing-proxy.ts",
   ],
-  "node:https": ["http-client/exchange.ts"],
+  "node:https": ["http-client/exchange.ts", "http-client/forwarder.ts"],
   // The kernel checks with it whether a text is an address.
   "node:net": [
     "http/server.ts",

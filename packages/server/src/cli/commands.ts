@@ -3,6 +3,7 @@ import { backupCommand, incarnationCommand, restoreCommand } from "./backup.ts";
 import { chaosCommand } from "./chaos.ts";
 import { clockCommand } from "./clock.ts";
 import type { CommandRow } from "./command.ts";
+import { compareCommand } from "./compare.ts";
 import { doctorCommand } from "./doctor.ts";
 import { envCommand } from "./env.ts";
 import { faultCommand } from "./fault.ts";
@@ -49,7 +50,7 @@ const groups = {
     },
     doctor: doctorCommand,
   },
-  Applications: { run: runCommand, env: envCommand, proxy: proxyCommand },
+  Applications: { run: runCommand, env: envCommand, proxy: proxyCommand, compare: compareCommand },
   Sandbox: {
     world: worldCommand,
     clock: clockCommand,

@@ -1,4 +1,5 @@
 import { isRecord, printable } from "./cofre-client.ts";
+import { escaped, htmlPage } from "./html-page.ts";
 import { timelineLines } from "./payment.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -43,7 +44,6 @@ export function reportAsText({ what, at, accounts, proxyLines }: RunReport): str
   return `${lines.join("\n")}\n`;
 }
 
-/** One file without scripts and without anything from elsewhere. */
 export function reportAsHtml({ what, at, accounts, proxyLines }: RunReport): string {
   const body = [
     `<h1>${escaped(what)}</h1>`,
@@ -67,31 +67,10 @@ export function reportAsHtml({ what, at, accounts, proxyLines }: RunReport): str
           ]),
     ]),
   ];
-  return `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<title>${escaped(what)}: timelines</title>
-<style>${style}</style>
-</head>
-<body>
-<main>
-${body.join("\n")}
-</main>
-</body>
-</html>
-`;
+  return htmlPage(`${what}: timelines`, style, body);
 }
 
 const style = `
-body { margin: 0; font: 14px/1.5 system-ui, sans-serif; color: CanvasText; background: Canvas; }
-main { max-width: 70rem; margin: 0 auto; padding: 1.5rem 1rem 4rem; overflow-wrap: anywhere; }
-h1 { font-size: 1.4rem; margin: 0; }
-h2 { font-size: 1.1rem; margin: 2rem 0 .5rem; }
-h3 { font-size: 1rem; margin: 1.5rem 0 .5rem; }
 .quiet, time, .kind { color: color-mix(in srgb, CanvasText 65%, Canvas); }
 .payment { border: 1px solid color-mix(in srgb, CanvasText 18%, Canvas); border-radius: 8px; margin: .5rem 0; }
 .payment > summary { display: flex; flex-wrap: wrap; gap: .25rem 1rem; padding: .5rem .75rem; cursor: pointer; }
@@ -100,7 +79,6 @@ h3 { font-size: 1rem; margin: 1.5rem 0 .5rem; }
 .entry > summary { display: flex; gap: 1rem; padding: .2rem 0; cursor: pointer; }
 time { overflow-wrap: normal; font-variant-numeric: tabular-nums; white-space: nowrap; }
 .kind { flex: 0 0 6rem; }
-pre { overflow-x: auto; padding: .75rem; border-radius: 6px; background: color-mix(in srgb, CanvasText 6%, Canvas); }
 @media (max-width: 40rem) { .entry > summary { flex-wrap: wrap; gap: 0 .75rem; } .kind { flex: none; } }
 `;
 
@@ -146,17 +124,4 @@ function refusalText(request: Fields): string {
 function recordsIn(list: unknown): Fields[] {
   const rows: unknown[] = Array.isArray(list) ? list : [];
   return rows.filter(isRecord);
-}
-
-const entities: ReadonlyMap<string, string> = new Map([
-  ["&", "&amp;"],
-  ["<", "&lt;"],
-  [">", "&gt;"],
-  ['"', "&quot;"],
-  ["'", "&#39;"],
-]);
-
-/** Text inside an element or a quoted attribute. */
-function escaped(text: string): string {
-  return text.replaceAll(/[&<>"']/g, (character) => entities.get(character) ?? "");
 }

@@ -1,11 +1,8 @@
-import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { formatTimestamp } from "../kernel/calendar.ts";
 import type { Instant } from "../kernel/instant.ts";
 import { Secret } from "../kernel/secret.ts";
-import { codeOf } from "../logging/error-facts.ts";
-import { ClientProblem } from "./client-problem.ts";
 import { type CofreClient, printable } from "./cofre-client.ts";
+import { writeReportFiles } from "./report-files.ts";
 import { type AccountReport, reportAsHtml, reportAsText } from "./run-report.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -55,11 +52,15 @@ export async function saveRun(
     ),
     proxyLines: run.proxyLines,
   };
-  const files = writeFiles(run, [
-    ["timelines.txt", reportAsText(report)],
-    ["timelines.html", reportAsHtml(report)],
-    ["cofre.log", run.logLines.join("")],
-  ]);
+  const { folder, isOwnFolder } = run;
+  const files = writeReportFiles(
+    { folder, isOwnFolder, what: "The timelines", option: "--save-to" },
+    [
+      ["timelines.txt", reportAsText(report)],
+      ["timelines.html", reportAsHtml(report)],
+      ["cofre.log", run.logLines.join("")],
+    ],
+  );
   return { payments, requests, files };
 }
 
@@ -92,45 +93,4 @@ function isOfClients(path: unknown): boolean {
 
 function nameOf({ id, name }: Fields): string {
   return `${printable(id)} ${printable(name)}`.trim();
-}
-
-type NamedText = readonly [name: string, text: string];
-
-/** Each file is complete or absent. */
-function writeFiles({ folder, isOwnFolder }: SavedRun, texts: readonly NamedText[]): string[] {
-  const ignored: readonly NamedText[] = isOwnFolder ? [[".gitignore", "*\n"]] : [];
-  try {
-    mkdirSync(folder, { recursive: true });
-    for (const [name, text] of [...ignored, ...texts]) {
-      const path = join(folder, name);
-      const temporary = `${path}.new`;
-      try {
-        writeFileSync(temporary, text);
-        renameSync(temporary, path);
-      } finally {
-        rmSync(temporary, { force: true });
-      }
-    }
-  } catch (error) {
-    throw new ClientProblem(
-      `The timelines could not be saved in ${folder}: ${reasonOf(error)}. --save-to names another folder.`,
-    );
-  }
-  return texts.map(([name]) => join(folder, name));
-}
-
-const reasons: ReadonlyMap<string, string> = new Map([
-  ["ENOSPC", "the disk is full"],
-  ["EDQUOT", "the disk quota is used up"],
-  ["EACCES", "this user cannot write there"],
-  ["EPERM", "this user cannot write there"],
-  ["EROFS", "the file system is read-only"],
-  ["ENOTDIR", "a part of its path is a file"],
-  ["EEXIST", "there is a file of this name"],
-  ["EISDIR", "a folder has the name of one of its files"],
-]);
-
-function reasonOf(error: unknown): string {
-  const code = error instanceof Error ? codeOf(error) : undefined;
-  return reasons.get(code ?? "") ?? code ?? "an unknown failure";
 }

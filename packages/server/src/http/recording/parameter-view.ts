@@ -171,7 +171,8 @@ function textOf(value: Tree, how: Exclude<Showing, "node">): string | undefined 
   }
 }
 
-function masked(text: string): string {
+/** A text of at most 200 characters without card numbers, for display. */
+export function masked(text: string): string {
   return detachedCopy(
     text.length <= longestValue && !mayBeSensitive(text)
       ? text

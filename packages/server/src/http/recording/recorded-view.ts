@@ -41,7 +41,8 @@ function memberOf(list: ParameterList, name: string): string | ParameterList | u
   return undefined;
 }
 
-function objectOf(list: ParameterList): Readonly<Record<string, unknown>> {
+/** A list of parameters as an object. */
+export function objectOf(list: ParameterList): Readonly<Record<string, unknown>> {
   const members: [string, unknown][] = [];
   for (let index = 0; index + 1 < list.length; index += 2) {
     const [name, value] = [list[index], list[index + 1]];
