@@ -144,7 +144,10 @@ function pathItem(
 ): readonly (readonly [path: string, item: PathItem])[] {
   const { doc: declared, path, family } = endpoint;
   if (declared === "page" || declared === "console") return [];
-  if (declared === "not implemented") return [[path, { post: notHere(endpoint) }]];
+  if (declared === "not implemented") {
+    const post = notHere(endpoint);
+    return [[path, { get: { ...post, operationId: `${post.operationId}ByGet` }, post }]];
+  }
   const doc = { ...declared, example: exampleAt(now, declared) };
   const post = operationOf(endpoint, doc);
   if (family === "json") return [[path, { post }]];
