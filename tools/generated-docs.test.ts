@@ -2,13 +2,25 @@ import assert from "node:assert/strict";
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, test } from "node:test";
-import { pathOf, renewed, sections } from "./generated-docs.ts";
+import { folders, pathOf, renewed, sections } from "./generated-docs.ts";
 
 describe("the documentation", () => {
   for (const section of sections) {
     test(`${section.file} shows the program's own ${section.name}`, () => {
       const text = readFileSync(pathOf(section.file), "utf8");
       assert.ok(renewed(text, section) === text, "run `npm run docs`");
+    });
+  }
+
+  for (const { folder, make } of folders) {
+    test(`${folder} has the program's own requests and nothing else`, () => {
+      const cwd = pathOf(folder);
+      const there = globSync("**/*.*", { cwd }).map(
+        (file) => [file.replaceAll("\\", "/"), readFileSync(join(cwd, file), "utf8")] as const,
+      );
+      const byName = (entries: Iterable<readonly [string, string]>): readonly unknown[] =>
+        [...entries].toSorted(([one], [other]) => (one < other ? -1 : 1));
+      assert.deepEqual(byName(there), byName(make()), "run `npm run docs`");
     });
   }
 

@@ -1,4 +1,5 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { commandsAsMarkdown } from "../packages/server/src/cli/help.ts";
 import { settingsAsMarkdown } from "../packages/server/src/config/reference.ts";
@@ -14,6 +15,7 @@ import {
 } from "../packages/server/src/merchant/settings.ts";
 import { logEvents } from "../packages/server/src/logging/log-event.ts";
 import { paymentMachine } from "../packages/server/src/payment/payment-machine.ts";
+import { brunoCollection } from "./bruno-collection.ts";
 
 /**
  * The parts of the documentation that are generated from the program's tables. `npm run docs`
@@ -101,6 +103,12 @@ function cardTable(): string {
   return ["| number | brand | what happens |", "|---|---|---|", ...rows].join("\n");
 }
 
+/** Folders that have generated files only. */
+export const folders: readonly {
+  readonly folder: string;
+  readonly make: () => ReadonlyMap<string, string>;
+}[] = [{ folder: "examples/bruno", make: brunoCollection }];
+
 export function pathOf(file: string): string {
   return fileURLToPath(new URL(`../${file}`, import.meta.url));
 }
@@ -109,5 +117,13 @@ if (import.meta.main) {
   for (const section of sections) {
     const path = pathOf(section.file);
     writeFileSync(path, renewed(readFileSync(path, "utf8"), section));
+  }
+  for (const { folder, make } of folders) {
+    rmSync(pathOf(folder), { recursive: true, force: true });
+    for (const [file, text] of make()) {
+      const path = join(pathOf(folder), file);
+      mkdirSync(dirname(path), { recursive: true });
+      writeFileSync(path, text);
+    }
   }
 }
