@@ -3,18 +3,9 @@ import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
-import { fileURLToPath } from "node:url";
 import { Command, temporaryFolder } from "../command.ts";
 import { integrationKey } from "../server.ts";
-
-const repository = fileURLToPath(new URL("../../../../", import.meta.url));
-
-/** The shell commands under a heading of a page, block by block. */
-function blocksUnder(page: string, heading: string): string[] {
-  const [, section = ""] = readFileSync(join(repository, page), "utf8").split(`\n${heading}\n`);
-  const [upToNext = ""] = section.split(/\n#{2,3} /);
-  return [...upToNext.matchAll(/```sh\n([^]*?)```/g)].map(([, block = ""]) => block.trim());
-}
+import { blocksUnder, repository } from "./pages.ts";
 
 const hasCurl = spawnSync("curl", ["--version"], { stdio: "ignore" }).status === 0;
 const skip = process.platform === "win32" || !hasCurl ? "there is no shell with curl" : false;
