@@ -52,6 +52,7 @@ export const lanes: readonly Lane[] = [
   lane("histories", "busy", "quick"),
   lane("browser", "busy", "landing"),
   lane("compose", "waiting", "landing"),
+  lane("clients", "busy", "landing"),
   lane("runners", "waiting", "landing"),
   lane("notifications", "busy", "landing"),
 ];
