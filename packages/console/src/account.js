@@ -1,41 +1,29 @@
 // The user's own account: the password, and signing out.
 import { call } from "./api.js";
-import { field, h, say } from "./dom.js";
+import { html, mountIn } from "./html.js";
 import { keepLanguage, keptLanguage, t } from "./language.js";
 import { end, keepAccount, personOfPage } from "./session.js";
-import { codeField, secretField, secretForm } from "./sign-in.js";
+import { say } from "./shown.js";
+import { codeField, nameField, passwordField, SecretForm } from "./sign-in.js";
 import { keepZone, keptZone } from "./zone.js";
 
 /** @type {import("./main.js").View} */
-export async function accountView(main) {
-  const name = h("input", {
-    name: "name",
-    type: "text",
-    autocomplete: "username",
-    value: personOfPage()?.name ?? "",
-    readonly: true,
-  });
-  const password = secretField("password", "password", "current-password");
-  const next = secretField("new_password", "password", "new-password");
-  next.minLength = 12;
-  const code = codeField();
-  const work = async () => {
-    const given = { password: password.value, code: code.value.trim(), new_password: next.value };
-    code.value = "";
-    await call("/__cofre/password", given);
-    password.value = "";
-    next.value = "";
+export async function accountView(main, _words, _query, abort) {
+  /** @param {Readonly<Record<string, string>>} given */
+  const work = async ({ password, new_password, code }) => {
+    await call("/__cofre/password", { password, new_password, code });
     say(t("password.changed"));
   };
-  main.append(
-    ...secretForm(
-      t("password.change"),
-      work,
-      field(t("facts.name"), name),
-      field(t("password.current"), password),
-      field(t("password.new"), next),
-      field(t("sign_in.code"), code),
-    ),
+  const fields = [
+    nameField(personOfPage()?.name),
+    passwordField(t("password.current"), "password", "current-password"),
+    passwordField(t("password.new"), "new_password", "new-password"),
+    codeField(t("sign_in.code")),
+  ];
+  mountIn(
+    main,
+    html`<${SecretForm} button=${t("password.change")} work=${work} fields=${fields} />`,
+    abort,
   );
 }
 

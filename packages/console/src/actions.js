@@ -1,13 +1,17 @@
 // Actions on a payment: the wire's operations, and in the sandbox those of an issuer or a reviewer;
 // each needs a confirmation.
-import { call, newName, Refusal, subjectOfTab } from "./api.js";
-import { facts, field, foreign, h, openDialog, problem, say, shown } from "./dom.js";
+import { useState } from "preact/hooks";
+import { call, newName, subjectOfTab } from "./api.js";
+import { openDialog } from "./dialog.js";
 import { amountText, typedAmount } from "./format.js";
+import { html } from "./html.js";
 import { t } from "./language.js";
 import { amountOf, minorOf, withPoint } from "./money.js";
+import { errorAt, Foreign, Pairs, Problem, TextField, valuesOf } from "./pieces.js";
 import { mayDo } from "./session.js";
+import { say, shown } from "./shown.js";
 
-/** @import { Listed } from "./api.js" */
+/** @import { Listed, Subject } from "./api.js" */
 
 /**
  * @typedef {object} Action
@@ -20,29 +24,51 @@ import { mayDo } from "./session.js";
  * @property {string} done
  */
 
-/**
- * @param {Listed} payment
- * @param {() => Promise<void>} refresh
- * @returns {readonly Node[]}
- */
-export function actions(payment, refresh) {
-  if (!mayDo("operator")) return [];
+/** @param {{ payment: Listed, refresh: () => Promise<void> }} props */
+export function Actions({ payment, refresh }) {
+  if (!mayDo("operator")) return null;
   const possible = actionsFor(payment);
-  if (possible.length === 0)
-    return [h("h2", {}, t("actions.title")), h("p", { class: "soft" }, t("actions.none"))];
-  const buttons = possible.map((action, place) =>
-    h(
-      "button",
-      {
-        type: "button",
-        name: action.name,
-        class: place === 0 ? undefined : "second",
-        onclick: () => ask(action, payment, refresh),
-      },
-      `${action.name}…`,
-    ),
-  );
-  return [h("h2", {}, t("actions.title")), h("p", { class: "actions" }, ...buttons)];
+  /** @param {Action} action */
+  const ask = (action) => {
+    // The account that the payment was shown for, even if another one is open when the button is
+    // pressed.
+    const subject = subjectOfTab();
+    openDialog(
+      "question",
+      (close) =>
+        html`<${Question}
+          action=${action}
+          payment=${payment}
+          subject=${subject}
+          refresh=${refresh}
+          onClose=${close}
+        />`,
+    );
+  };
+  return html`
+    <section class="acts">
+      <h2>${t("actions.title")}</h2>
+      ${
+        possible.length === 0
+          ? html`<p class="soft">${t("actions.none")}</p>`
+          : html`<p class="actions">
+              ${possible.map(
+                (action, place) => html`
+                  <button
+                    key=${action.name}
+                    type="button"
+                    name=${action.name}
+                    class=${place === 0 ? undefined : "second"}
+                    onClick=${() => ask(action)}
+                  >
+                    ${`${action.name}…`}
+                  </button>
+                `,
+              )}
+            </p>`
+      }
+    </section>
+  `;
 }
 
 /**
@@ -125,42 +151,26 @@ function actionsFor({
   return disputed ? [back] : [back, dispute];
 }
 
-/** Refusals about the amount (docs/wire/errors.md). */
-const amountCodes = new Set(["BP-CAP-6", "BP-CAP-11", "BP-REF-3", "BP-REF-4", "BP-REF-5"]);
-
 /**
- * @param {Action} action
- * @param {Listed} payment
- * @param {() => Promise<void>} refresh
+ * @param {{ action: Action, payment: Listed, subject: Subject, refresh: () => Promise<void>, onClose:
+ * () => void }} props
  */
-function ask(action, payment, refresh) {
+function Question({ action, payment, subject, refresh, onClose }) {
+  const { name, title, path, fields, amount, described, done } = action;
   // A double click, or a retry after a failure, repeats the same request; another amount makes
   // another request.
-  /** @type {Map<string, string>} */
-  const names = new Map();
-  // The account that the payment was shown for, even if another one is open when the button is
-  // pressed.
-  const subject = subjectOfTab();
-  const { name, title, path, fields, amount, described, done } = action;
-  const input = h("input", {
-    name: "amount",
-    inputmode: "decimal",
-    autocomplete: "off",
-    required: true,
-    value: amount === undefined ? "" : typedAmount(amount),
-  });
-  const why = h("input", {
-    name: "description",
-    maxlength: "200",
-    autocomplete: "off",
-    value: described ?? "",
-  });
-  const trouble = h("div");
-  const confirm = h("button", { type: "submit" }, name);
-  const send = async () => {
-    confirm.disabled = true;
+  const [names] = useState(() => /** @type {Map<string, string>} */ (new Map()));
+  const [error, setError] = useState(/** @type {unknown} */ (undefined));
+  const [isBusy, setBusy] = useState(false);
+  const aboutAmount = errorAt(error, "amount");
+  /** @param {SubmitEvent} event */
+  const send = async (event) => {
+    event.preventDefault();
+    const form = event.target;
+    const given = valuesOf(form);
+    setBusy(true);
     try {
-      const typed = withPoint(input.value);
+      const typed = withPoint(given["amount"] ?? "");
       const asked =
         amount === undefined || (typed === amount && path === "/ws/capture")
           ? {}
@@ -168,61 +178,66 @@ function ask(action, payment, refresh) {
       const request = {
         ...fields,
         ...asked,
-        ...(described === undefined ? {} : { description: why.value }),
+        ...(described === undefined ? {} : { description: given["description"] ?? "" }),
       };
       const once = names.get(JSON.stringify(request)) ?? newName();
       names.set(JSON.stringify(request), once);
       await call(path, request, { once, ...subject });
-      dialog.close();
+      onClose();
       say(`${done} ${t("actions.payment", { code: shown(payment.merchant_payment_code) })}`);
       await refresh();
-    } catch (error) {
-      trouble.replaceChildren(problem(error));
-      const isAboutAmount = error instanceof Refusal && amountCodes.has(error.code);
-      input.setAttribute("aria-invalid", String(isAboutAmount));
-      if (isAboutAmount) input.focus();
-    } finally {
-      confirm.disabled = false;
+    } catch (failure) {
+      setError(failure);
+      setBusy(false);
     }
   };
-  const dialog = h(
-    "dialog",
-    { "aria-labelledby": "question" },
-    h("h2", { id: "question" }, title),
-    facts([
-      [t("view.payment"), foreign(payment.merchant_payment_code, "code")],
-      [t("head.customer"), foreign(payment.name)],
-      [t("head.card"), `${payment.brand} ${payment.masked_card_number}`],
-      [
-        t("head.amount"),
-        `${amountText(payment.amount_ext, payment.currency_ext)} ${shown(payment.currency_ext)}`,
-      ],
-    ]),
-    h(
-      "form",
-      {
-        onsubmit: (event) => {
-          event.preventDefault();
-          void send();
-        },
-      },
-      amount !== undefined &&
-        field(
-          t("actions.amount", {
-            currency: shown(payment.currency_ext),
-            most: amountText(amount, payment.currency_ext),
-          }),
-          input,
-        ),
-      described !== undefined && field(t("head.reason"), why),
-      trouble,
-      h(
-        "p",
-        { class: "actions" },
-        confirm,
-        h("button", { type: "button", class: "plain", onclick: () => dialog.close() }, t("cancel")),
-      ),
-    ),
-  );
-  openDialog(dialog);
+  return html`
+    <div>
+      <h2 id="question">${title}</h2>
+      <${Pairs}
+        rows=${[
+          [
+            t("view.payment"),
+            html`<${Foreign} text=${payment.merchant_payment_code} kind="code" />`,
+          ],
+          [t("head.customer"), html`<${Foreign} text=${payment.name} />`],
+          [t("head.card"), shown(`${payment.brand} ${payment.masked_card_number}`)],
+          [
+            t("head.amount"),
+            `${amountText(payment.amount_ext, payment.currency_ext)} ${shown(payment.currency_ext)}`,
+          ],
+        ]}
+      />
+      <form onSubmit=${(/** @type {SubmitEvent} */ event) => void send(event)}>
+        ${
+          amount !== undefined &&
+          html`<${TextField}
+            label=${t("actions.amount", {
+              currency: shown(payment.currency_ext),
+              most: amountText(amount, payment.currency_ext),
+            })}
+            name="amount"
+            error=${aboutAmount}
+            defaultValue=${typedAmount(amount)}
+            inputmode="decimal"
+            required
+          />`
+        }
+        ${
+          described !== undefined &&
+          html`<${TextField}
+            label=${t("head.reason")}
+            name="description"
+            defaultValue=${described}
+            maxlength="200"
+          />`
+        }
+        ${aboutAmount === undefined && html`<${Problem} error=${error} />`}
+        <p class="actions">
+          <button type="submit" disabled=${isBusy}>${name}</button>
+          <button type="button" class="plain" onClick=${onClose}>${t("cancel")}</button>
+        </p>
+      </form>
+    </div>
+  `;
 }

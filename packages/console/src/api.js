@@ -2,7 +2,7 @@
 // and deleted with it. With sign-in there is no key: the browser sends the session by itself, which
 // no script can read, and the page adds a header.
 import { language, t } from "./language.js";
-import { refusalText } from "./refusals.js";
+import { refusalText, refusedField } from "./refusals.js";
 import {
   accountOfTab,
   end,
@@ -217,6 +217,10 @@ export class Refusal extends Error {
     const known = refusalText(code);
     super(`${known ?? message} (${code})`);
     this.code = code;
+    /** The name of the refused field; undefined: the refusal is not about one. */
+    this.field = refusedField(code, message);
+    /** The server's English message. */
+    this.original = message;
     /** The language of the text. */
     this.lang = known === undefined ? "en" : language;
   }

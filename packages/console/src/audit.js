@@ -1,7 +1,7 @@
 // The audit log, newest first, and its verification.
 import { useState } from "preact/hooks";
 import { call } from "./api.js";
-import { say, shown } from "./dom.js";
+import { say, shown } from "./shown.js";
 import { html, mountIn } from "./html.js";
 import { parts, t } from "./language.js";
 import { liveTable } from "./live-table.js";

@@ -1,7 +1,7 @@
 // The published test cards, by what a payment with them leads to.
 import { signal } from "@preact/signals";
 import { call } from "./api.js";
-import { shown } from "./dom.js";
+import { shown } from "./shown.js";
 import { html, mount } from "./html.js";
 import { t } from "./language.js";
 import { resultText } from "./new-payment.js";

@@ -2,9 +2,9 @@
 import { useState } from "preact/hooks";
 import { aligned, mostCompared } from "./aligned.js";
 import { call, subjectOfTab } from "./api.js";
-import { h, problemText, shown } from "./dom.js";
+import { problemText, shown } from "./shown.js";
 import { amountText, countryText, countText, exactText, momentText, timeOf } from "./format.js";
-import { html, mount } from "./html.js";
+import { html, mountIn } from "./html.js";
 import { t } from "./language.js";
 import { clock } from "./state.js";
 import { sinceText, stepsOf } from "./story.js";
@@ -23,11 +23,10 @@ const mostOffered = 10;
 /** @type {import("./main.js").View} */
 export async function compareView(main, [left = "", right = ""], _query, abort) {
   const subject = subjectOfTab();
-  const place = h("div", { class: "compare" });
-  main.append(place);
   if (right !== "") {
     const both = await Promise.all([read(left, subject), read(right, subject)]);
-    if (!abort.aborted) mount(place, html`<${Both} both=${both} />`, abort);
+    if (!abort.aborted)
+      mountIn(main, html`<div class="compare"><${Both} both=${both} /></div>`, abort);
     return;
   }
   const payment = await paymentNamed(left, subject);
@@ -36,7 +35,13 @@ export async function compareView(main, [left = "", right = ""], _query, abort) 
   );
   if (abort.aborted) return;
   const others = payments.filter(({ hash }) => hash !== payment.hash).slice(0, mostOffered);
-  mount(place, html`<${Choice} payment=${payment} others=${others} subject=${subject} />`, abort);
+  mountIn(
+    main,
+    html`<div class="compare">
+      <${Choice} payment=${payment} others=${others} subject=${subject} />
+    </div>`,
+    abort,
+  );
 }
 
 /**

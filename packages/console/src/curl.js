@@ -1,5 +1,5 @@
 // Requests as commands for a shell.
-import { unseen } from "./dom.js";
+import { unseen } from "./shown.js";
 
 /** A value that the shell takes from a variable. */
 export class ShellVariable {

@@ -1,14 +1,14 @@
 // Faults of the account's next requests.
 import { useState } from "preact/hooks";
-import { call, offers, Refusal } from "./api.js";
-import { problemText, say, shown } from "./dom.js";
+import { call, offers } from "./api.js";
 import { countText } from "./format.js";
 import { html, mountIn } from "./html.js";
 import { t } from "./language.js";
 import { liveTable } from "./live-table.js";
-import { Choice, Foreign, Problem, TextField, valuesOf } from "./pieces.js";
+import { Choice, errorAt, Foreign, Problem, TextField, valuesOf } from "./pieces.js";
 import { mayDo } from "./session.js";
-import { declineOptions, faultOptions, faultWords, own, reasonWords } from "./words.js";
+import { problemText, say, shown } from "./shown.js";
+import { declineOptions, faultOptions, faultWords, reasonWords } from "./words.js";
 
 /** @import { LiveTable } from "./live-table.js" */
 
@@ -41,11 +41,8 @@ const paths = [
 /** @type {readonly (readonly [value: string, text: string])[]} */
 const pathOptions = [["", t("any")], ...paths.map((path) => /** @type {const} */ ([path, path]))];
 
-/**
- * The field that a refusal is about, by its code (docs/wire/errors.md).
- * @type {Readonly<Record<string, string>>}
- */
-const fieldsOfCodes = { "COFRE-91": "times", "COFRE-93": "code", "COFRE-94": "delay" };
+/** Fields of the form that may be refused. */
+const fields = ["times", "merchant_payment_code", "delay_ms"];
 
 /** @type {import("./main.js").View} */
 export async function faultsView(main, _words, _query, abort) {
@@ -89,7 +86,7 @@ function Faults({ table, act }) {
       setError(failure);
     }
   };
-  const place = error instanceof Refusal ? own(fieldsOfCodes, error.code) : undefined;
+  const aboutField = errorAt(error, ...fields);
   return html`
     <div>
       <p>${t("faults.explained")}</p>
@@ -97,11 +94,10 @@ function Faults({ table, act }) {
         mayDo("admin") &&
         html`<${NewFault}
           add=${(/** @type {object} */ fault) => attempt({ add: fault }, t("faults.added"))}
-          error=${error}
-          place=${place}
+          error=${aboutField}
         />`
       }
-      ${place === undefined && html`<${Problem} error=${error} />`}
+      ${aboutField === undefined && html`<${Problem} error=${error} />`}
       <div class="above">
         <h2>${t("faults.active")}</h2>
         ${
@@ -121,21 +117,21 @@ function Faults({ table, act }) {
 }
 
 /**
- * @param {{ add: (fault: Readonly<Record<string, string>>) => Promise<void>, error: unknown, place:
- * string | undefined }} props `place`: the field that the error is about
+ * @param {{ add: (fault: Readonly<Record<string, string>>) => Promise<void>, error: unknown }} props
+ * `error`: about a field
  */
-function NewFault({ add, error, place }) {
+function NewFault({ add, error }) {
   const [kind, setKind] = useState(faultOptions[0]?.[0] ?? "");
   const { does, waits } = faultWords(kind);
   const isDecline = kind === "decline";
   /** @param {SubmitEvent} event */
   const send = (event) => {
     event.preventDefault();
-    const { times = "", path = "", code = "", delay = "", reason = "" } = valuesOf(event.target);
+    const { times = "", delay_ms = "", reason = "", ...others } = valuesOf(event.target);
     const limits = {
-      path,
-      merchant_payment_code: code,
-      delay_ms: waits ? delay : "",
+      path: others["path"] ?? "",
+      merchant_payment_code: others["merchant_payment_code"] ?? "",
+      delay_ms: waits ? delay_ms : "",
       reason: isDecline ? reason : "",
     };
     void add({
@@ -144,7 +140,6 @@ function NewFault({ add, error, place }) {
       ...Object.fromEntries(Object.entries(limits).filter(([, value]) => value !== "")),
     });
   };
-  const errorOf = (/** @type {string} */ name) => (place === name ? error : undefined);
   return html`
     <form class="search" onSubmit=${send}>
       <${Choice}
@@ -159,7 +154,7 @@ function NewFault({ add, error, place }) {
       <${TextField}
         label=${t("faults.times")}
         name="times"
-        error=${errorOf("times")}
+        error=${errorAt(error, "times")}
         inputmode="numeric"
         maxlength="4"
         size="5"
@@ -169,15 +164,15 @@ function NewFault({ add, error, place }) {
       <${Choice} label=${t("faults.path")} name="path" options=${pathOptions} />
       <${TextField}
         label=${t("faults.code")}
-        name="code"
-        error=${errorOf("code")}
+        name="merchant_payment_code"
+        error=${errorAt(error, "merchant_payment_code")}
         maxlength="128"
         size="16"
       />
       <${TextField}
         label=${t("faults.delay")}
-        name="delay"
-        error=${errorOf("delay")}
+        name="delay_ms"
+        error=${errorAt(error, "delay_ms")}
         hidden=${!waits}
         disabled=${!waits}
         inputmode="numeric"

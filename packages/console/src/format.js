@@ -1,5 +1,5 @@
 // Amounts and times as the reader's language writes them. Other texts are shown unchanged.
-import { shown } from "./dom.js";
+import { shown } from "./shown.js";
 import { locale } from "./language.js";
 import { plainText, zone } from "./zone.js";
 

@@ -1,6 +1,6 @@
 // The charts, bars and tables of Insights.
 import { useId, useState } from "preact/hooks";
-import { shown } from "./dom.js";
+import { shown } from "./shown.js";
 import { listOf, marksOf, percentOf } from "./figures.js";
 import {
   amountText,

@@ -2,7 +2,7 @@
 import { signal } from "@preact/signals";
 import { useState } from "preact/hooks";
 import { call, subjectOfTab } from "./api.js";
-import { h, shown } from "./dom.js";
+import { shown } from "./shown.js";
 import { isTooLong, listOf, mostDays, percentOf, spanBefore, spanOf, timeText } from "./figures.js";
 import {
   amountText,
@@ -13,7 +13,7 @@ import {
   shareText,
   timeOf,
 } from "./format.js";
-import { html, mount } from "./html.js";
+import { html, mountIn } from "./html.js";
 import { Bars, Counts, inOrder, minorIn, momentOf, Money, Table } from "./insights-charts.js";
 import { parts, t } from "./language.js";
 import { answerTimes } from "./latency.js";
@@ -81,10 +81,8 @@ export async function insightsView(main, _words, query, abort) {
   const times = signal(/** @type {readonly PathTimes[] | undefined} */ (undefined));
   const trouble = signal("");
   const isRead = signal(false);
-  const place = h("div");
-  main.append(place);
   const model = { chosen, now, before, times, trouble, isRead };
-  mount(place, html`<${Insights} model=${model} />`, abort);
+  mountIn(main, html`<${Insights} model=${model} />`, abort);
   const subject = subjectOfTab();
   /** @param {Span} span */
   const read = async ({ per, from, to }) =>

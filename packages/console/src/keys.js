@@ -1,7 +1,6 @@
 // Keyboard shortcuts of the page.
-import { render } from "preact";
 import { useState } from "preact/hooks";
-import { openDialog } from "./dom.js";
+import { openDialog } from "./dialog.js";
 import { html } from "./html.js";
 import { t } from "./language.js";
 import { shell } from "./state.js";
@@ -122,10 +121,7 @@ function goTo(keys) {
 
 /** Opens the list of shortcuts. */
 export function showKeys() {
-  const dialog = document.createElement("dialog");
-  dialog.setAttribute("aria-labelledby", "shortcuts");
-  render(html`<${Shortcuts} onClose=${() => dialog.close()} />`, dialog);
-  openDialog(dialog);
+  openDialog("shortcuts", (close) => html`<${Shortcuts} onClose=${close} />`);
 }
 
 /** @param {{ onClose: () => void }} props */

@@ -3,7 +3,7 @@ import { signal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { call, subjectOfTab } from "./api.js";
 import { csvOf, download } from "./csv.js";
-import { h, problemText, say, shown } from "./dom.js";
+import { problemText, say, shown } from "./shown.js";
 import {
   amountText,
   countryText,
@@ -13,7 +13,7 @@ import {
   timeOf,
   utcText,
 } from "./format.js";
-import { html, mount } from "./html.js";
+import { html, mountIn } from "./html.js";
 import { parts, t } from "./language.js";
 import { liveData } from "./live-data.js";
 import { comeBack, isReturn, walk } from "./live-list.js";
@@ -261,9 +261,7 @@ export async function listView(main, _words, query, abort) {
       isExporting.value = false;
     },
   };
-  const place = h("div");
-  main.append(place);
-  mount(place, html`<${Payments} model=${model} />`, abort);
+  mountIn(main, html`<${Payments} model=${model} />`, abort);
   // The list that the browser's Back returns to is shown at once, and then refreshed.
   const address = addressOf(filter);
   const name = JSON.stringify([subject, address]);
@@ -777,29 +775,6 @@ function reasonOf(payment, now) {
   if (minorOf(refunded) > 0n && refunded !== captured)
     return `−${amountText(refunded, currency_ext)}`;
   return "";
-}
-
-/**
- * The state as a frame with words, for the page of a payment.
- * @param {string} state
- * @param {Pick<Listed, "captured" | "refunded" | "charged_back" | "disputed" | "needs_review">}
- * flags
- */
-export function stateMark(
-  state,
-  { captured, refunded, charged_back: isChargedBack, disputed, needs_review: needsReview },
-) {
-  const { text, colour } =
-    state === "captured"
-      ? moneyWords(minorOf(captured), minorOf(refunded), isChargedBack)
-      : stateWords(state);
-  return h(
-    "span",
-    { class: "marks" },
-    h("span", { class: `mark ${colour}` }, text),
-    disputed && !isChargedBack && h("span", { class: "mark good" }, t("state.dispute_won.mark")),
-    needsReview && h("span", { class: "mark bad" }, t("state.needs_review")),
-  );
 }
 
 /**

@@ -1,5 +1,6 @@
 // The page itself: the user, and the view that the URL names.
 import { render } from "preact";
+import { useState } from "preact/hooks";
 import { accountView, signOut } from "./account.js";
 import {
   call,
@@ -15,11 +16,11 @@ import {
   subjectOfTab,
 } from "./api.js";
 import { auditView } from "./audit.js";
-import { ask, closeDialogs, field, h, problem, say } from "./dom.js";
 import { cardsView } from "./cards.js";
 import { compareView } from "./compare.js";
+import { ask, closeDialogs } from "./dialog.js";
 import { faultsView } from "./faults.js";
-import { html } from "./html.js";
+import { html, mountIn } from "./html.js";
 import { insightsView } from "./insights.js";
 import { showKeys, viewShown, watchKeys } from "./keys.js";
 import { language, t } from "./language.js";
@@ -27,6 +28,7 @@ import { forgetList, listView } from "./list.js";
 import { newPaymentView } from "./new-payment.js";
 import { paymentView } from "./payment.js";
 import { peopleView } from "./people.js";
+import { Problem, TextField, valuesOf } from "./pieces.js";
 import { requestView } from "./request.js";
 import { requestsView } from "./requests.js";
 import {
@@ -39,6 +41,7 @@ import {
   roleChanged,
 } from "./session.js";
 import { settingsView } from "./settings.js";
+import { say } from "./shown.js";
 import { accountChanged, SideBar, watchAccount } from "./side-bar.js";
 import { acceptInvitation, askToSignIn, watchSession } from "./sign-in.js";
 import { shell } from "./state.js";
@@ -167,10 +170,12 @@ async function show() {
   const { title, view, needs = "viewer" } = own(views, name) ?? payments;
   document.title = `${title} · Cofre`;
   showLinks(name);
-  const heading = h("h1", { tabindex: "-1" }, title);
+  const heading = document.createElement("h1");
+  heading.tabIndex = -1;
+  heading.textContent = title;
   main.replaceChildren(heading);
   if (!mayDo(needs)) {
-    main.append(h("p", {}, t("role.not_allowed")));
+    mountIn(main, html`<p>${t("role.not_allowed")}</p>`, signal);
     heading.focus();
     return;
   }
@@ -188,7 +193,7 @@ async function show() {
       if (!isLogin()) forgetKey();
       return letIn(error);
     }
-    main.append(problem(error));
+    mountIn(main, html`<${Problem} error=${error} />`, signal);
   }
 }
 
@@ -271,8 +276,10 @@ function hideLinks() {
  * was reloaded, or another tab has signed in
  */
 async function letIn(why, mayBe = !wasAsked) {
-  if (!isLogin()) return askForKey(why);
   shownNow.abort();
+  shownNow = new AbortController();
+  const { signal } = shownNow;
+  if (!isLogin()) return askForKey(why, signal);
   closeDialogs();
   document.title = "Cofre";
   hideLinks();
@@ -287,15 +294,20 @@ async function letIn(why, mayBe = !wasAsked) {
     void show().then(() => typed !== undefined && putBack(main, typed));
   };
   if (invitation !== "")
-    return acceptInvitation(main, invitation, entered, () => ((invitation = ""), void show()));
+    return acceptInvitation(
+      main,
+      invitation,
+      entered,
+      () => ((invitation = ""), void show()),
+      signal,
+    );
   main.replaceChildren();
   wasAsked = true;
   const session = mayBe ? await whoWasIt() : undefined;
   if (session !== undefined) return entered(session);
-  askToSignIn(main, why, entered);
+  if (signal.aborted) return;
+  askToSignIn(main, why, entered, signal);
   // Meanwhile the user may sign in in another tab.
-  shownNow = new AbortController();
-  const { signal } = shownNow;
   const look = async () => {
     const found = document.hidden ? undefined : await whoWasIt();
     if (found !== undefined && !signal.aborted) entered(found);
@@ -339,44 +351,23 @@ function leave() {
   void show().then(() => say(t("key.removed")));
 }
 
-/** @param {unknown} [why] */
-function askForKey(why) {
+/**
+ * @param {unknown} why
+ * @param {AbortSignal} signal
+ */
+function askForKey(why, signal) {
   document.title = "Cofre";
   hideLinks();
   shownBefore = "";
-  const input = h("input", {
-    type: "password",
-    name: "key",
-    autocomplete: "off",
-    spellcheck: "false",
-    required: true,
-    maxlength: "100",
-  });
-  const said = h("div", {}, why === undefined ? "" : problem(why));
-  const form = h(
-    "form",
-    {
-      class: "key",
-      onsubmit: (event) => {
-        event.preventDefault();
-        void enter(input.value.trim(), said);
-      },
-    },
-    field(t("key.field"), input),
-    h("button", { type: "submit" }, t("key.open")),
-  );
-  main.replaceChildren(
-    h("h1", { tabindex: "-1" }, "Cofre"),
-    h("p", {}, t("key.explained")),
-    form,
-    said,
-  );
-  input.focus();
+  main.replaceChildren();
+  mountIn(main, html`<${KeyForm} why=${why} />`, signal);
+  const input = main.querySelector("input");
+  input?.focus();
   // Once: a key that was removed here is not restored by another tab.
   if (why !== undefined || hasAskedTabs) return;
   hasAskedTabs = true;
   void keyOfOtherTab().then((key) => {
-    if (key === undefined || keyOfTab() !== undefined || input.value !== "") return;
+    if (key === undefined || keyOfTab() !== undefined || input?.value !== "") return;
     keepKey(key);
     void show();
   });
@@ -385,18 +376,39 @@ function askForKey(why) {
 /** Whether this page has requested the key from other tabs since it was loaded. */
 let hasAskedTabs = false;
 
-/**
- * @param {string} key
- * @param {HTMLElement} said
- */
-async function enter(key, said) {
-  try {
-    await call("/__cofre/payments", { limit: 1 }, { key });
-    keepKey(key);
-    await show();
-  } catch (error) {
-    said.replaceChildren(problem(error));
-  }
+/** @param {{ why: unknown }} props */
+function KeyForm({ why }) {
+  const [error, setError] = useState(why);
+  /** @param {SubmitEvent} event */
+  const enter = async (event) => {
+    event.preventDefault();
+    const { key = "" } = valuesOf(event.target);
+    try {
+      await call("/__cofre/payments", { limit: 1 }, { key });
+      keepKey(key);
+      await show();
+    } catch (failure) {
+      setError(failure);
+    }
+  };
+  return html`
+    <div>
+      <h1 tabindex="-1">Cofre</h1>
+      <p>${t("key.explained")}</p>
+      <form class="key" onSubmit=${(/** @type {SubmitEvent} */ event) => void enter(event)}>
+        <${TextField}
+          label=${t("key.field")}
+          name="key"
+          type="password"
+          spellcheck=${false}
+          maxlength="100"
+          required
+        />
+        <button type="submit">${t("key.open")}</button>
+      </form>
+      <${Problem} error=${error} />
+    </div>
+  `;
 }
 
 document.documentElement.lang = language;

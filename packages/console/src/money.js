@@ -1,7 +1,8 @@
 // Amounts in the server's format: decimal text. No floating-point arithmetic.
-import { h, shown } from "./dom.js";
 import { amountText } from "./format.js";
+import { html } from "./html.js";
 import { t } from "./language.js";
+import { shown } from "./shown.js";
 
 /** @param {string} amount */
 export function minorOf(amount) {
@@ -34,22 +35,24 @@ export function amountOf(minor, like) {
 
 /**
  * The authorized amount, with the captured and the refunded part, as a bar with a legend in words.
- * @param {import("./api.js").Listed} payment
+ * @param {{ payment: import("./api.js").Listed }} props
  */
-export function moneyBar({
-  amount_ext: asked,
-  authorized,
-  captured,
-  refunded,
-  currency_ext: currency,
-}) {
+export function MoneyBar({ payment }) {
+  const { amount_ext: asked, authorized, captured, refunded, currency_ext: currency } = payment;
   const whole = minorOf(authorized) === 0n ? minorOf(asked) : minorOf(authorized);
   const kept = minorOf(captured) - minorOf(refunded);
   const held = captured === amountOf(0n, captured) ? minorOf(authorized) : 0n;
+  /** @type {readonly (readonly [kind: string, minor: bigint])[]} */
   const parts = [
-    { name: "refunded", minor: minorOf(refunded) },
-    { name: "captured", minor: kept },
-    { name: "held", minor: held },
+    ["refunded", minorOf(refunded)],
+    ["captured", kept],
+    ["held", held],
+  ];
+  /** @type {readonly (readonly [kind: string, name: string, amount: string])[]} */
+  const legend = [
+    ["held", t("money.authorized"), authorized],
+    ["captured", t("money.captured"), captured],
+    ["refunded", t("money.refunded"), refunded],
   ];
   /** @type {(amount: string) => string} */
   const text = (amount) => amountText(amount, currency);
@@ -59,29 +62,29 @@ export function moneyBar({
     refunded: text(refunded),
     currency: shown(currency),
   });
-  const bar = h("div", { class: "bar", role: "img", "aria-label": words });
-  for (const { name, minor } of parts) {
-    if (minor <= 0n || whole <= 0n) continue;
-    const part = h("span", { class: `part ${name}` });
-    // Thousandths of the whole: precise enough for a width.
-    part.style.width = `${Number((minor * 1000n) / whole) / 10}%`;
-    bar.append(part);
-  }
-  const legend = h(
-    "ul",
-    { class: "legend" },
-    ...[
-      ["held", t("money.authorized"), authorized],
-      ["captured", t("money.captured"), captured],
-      ["refunded", t("money.refunded"), refunded],
-    ].map(([kind, name, amount = ""]) =>
-      h(
-        "li",
-        {},
-        h("span", { class: `key ${kind}` }),
-        `${name} ${text(amount)} ${shown(currency)}`,
-      ),
-    ),
-  );
-  return h("div", { class: "money" }, bar, legend);
+  return html`
+    <div class="money">
+      <div class="bar" role="img" aria-label=${words}>
+        ${parts.map(
+          ([kind, minor]) =>
+            minor > 0n &&
+            whole > 0n &&
+            // Thousandths of the whole: precise enough for a width.
+            html`<span
+              key=${kind}
+              class=${`part ${kind}`}
+              style=${{ width: `${Number((minor * 1000n) / whole) / 10}%` }}
+            ></span>`,
+        )}
+      </div>
+      <ul class="legend">
+        ${legend.map(
+          ([kind, name, amount]) =>
+            html`<li key=${kind}>
+              <span class=${`key ${kind}`}></span>${`${name} ${text(amount)} ${shown(currency)}`}
+            </li>`,
+        )}
+      </ul>
+    </div>
+  `;
 }

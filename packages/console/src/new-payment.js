@@ -1,7 +1,7 @@
 // Makes a payment as a shop does: the form, and beside it the request and its answer.
 import { signal } from "@preact/signals";
 import { call, exchange, newName, subjectOfTab } from "./api.js";
-import { problemText, say, shown } from "./dom.js";
+import { problemText, say, shown } from "./shown.js";
 import { typedAmount } from "./format.js";
 import { html, mount } from "./html.js";
 import { locale, t } from "./language.js";

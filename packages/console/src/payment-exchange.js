@@ -1,7 +1,7 @@
 // A request beside its form, as JSON and as a command; and its answer unchanged.
 import { useState } from "preact/hooks";
 import { curlOf, escapeUnseen } from "./curl.js";
-import { say, shown } from "./dom.js";
+import { say, shown } from "./shown.js";
 import { amountText, countText, timeOf } from "./format.js";
 import { html } from "./html.js";
 import { t } from "./language.js";

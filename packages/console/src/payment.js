@@ -1,10 +1,9 @@
 // One payment: what it is now, what happened, and the possible actions.
-import { render } from "preact";
+import { signal } from "@preact/signals";
 import { useState } from "preact/hooks";
-import { actions } from "./actions.js";
+import { Actions } from "./actions.js";
 import { call } from "./api.js";
 import { curlOf, ShellVariable } from "./curl.js";
-import { h, keepingFocus, say, shown, table } from "./dom.js";
 import {
   amountText,
   countryText,
@@ -14,19 +13,27 @@ import {
   timeOf,
   utcText,
 } from "./format.js";
-import { html } from "./html.js";
+import { html, mountIn } from "./html.js";
 import { t } from "./language.js";
-import { listAddress, neighboursOf, stateMark } from "./list.js";
-import { moneyBar } from "./money.js";
-import { notifications } from "./notifications.js";
-import { Pairs } from "./pieces.js";
+import { listAddress, neighboursOf } from "./list.js";
+import { minorOf, MoneyBar } from "./money.js";
+import { Notifications } from "./notifications.js";
+import { Foreign, Pairs, Table, When, Wide } from "./pieces.js";
 import { keepFresh } from "./poll.js";
 import { priceSentence, sentenceOf } from "./sentences.js";
 import { isSandbox, mayDo } from "./session.js";
+import { say, shown } from "./shown.js";
 import { clock, shell } from "./state.js";
 import { messagesOf, parties, sinceText, stepsOf } from "./story.js";
-import { when } from "./when.js";
-import { accountWords, entryWords, kindWords, outcomeWords, refundWords } from "./words.js";
+import {
+  accountWords,
+  entryWords,
+  kindWords,
+  moneyWords,
+  outcomeWords,
+  refundWords,
+  stateWords,
+} from "./words.js";
 
 /** @import { Entry, Listed, Page, Payment, Timeline, ListedNotification } from "./api.js" */
 /** @import { Message, Step } from "./story.js" */
@@ -34,34 +41,24 @@ import { accountWords, entryWords, kindWords, outcomeWords, refundWords } from "
 /** Whether the list is the previous entry of the browser's history. */
 let isFromList = false;
 
+/**
+ * What the page shows of the payment.
+ * @typedef {{ payment: Listed, timeline: Timeline }} Read
+ */
+
 /** @type {import("./main.js").View} */
-export async function paymentView(main, [hash = ""], _query, signal) {
+export async function paymentView(main, [hash = ""], _query, abort) {
   const { previous } = shell.value;
   isFromList = previous === "payments" || (previous === "payment" && isFromList);
-  const parts = {
-    head: h("div"),
-    actions: h("section", { class: "acts" }),
-    diagram: h("section"),
-    steps: h("section"),
-    notifications: h("section"),
-    ledger: h("section"),
-    money: h("section", { class: "box" }),
-    facts: h("div"),
-  };
-  const rendered = [parts.head, parts.diagram, parts.steps, parts.facts];
-  signal.addEventListener("abort", () => {
-    for (const part of rendered) render(null, part);
-  });
-  /** The data from which the parts were last made. */
-  let made = "";
-  let shownNotifications = "";
+  const read = signal(/** @type {Read | undefined} */ (undefined));
+  const listed = signal(/** @type {readonly ListedNotification[]} */ ([]));
   let turns = 0;
 
   const refresh = async () => {
     const turn = (turns += 1);
     // The answers of an overtaken refresh are out of date.
-    const isOver = () => signal.aborted || turn !== turns;
-    const [page, { notifications: listed }] = await Promise.all([
+    const isOver = () => abort.aborted || turn !== turns;
+    const [page, { notifications }] = await Promise.all([
       /** @type {Promise<Page>} */ (call("/__cofre/payments", { search: hash })),
       /** @type {Promise<{ notifications: ListedNotification[] }>} */ (
         call("/__cofre/notifications", { hash })
@@ -71,44 +68,54 @@ export async function paymentView(main, [hash = ""], _query, signal) {
     if (payment === undefined || payment.hash !== hash) throw new Error(t("payment.not_found"));
     if (isOver()) return;
     document.title = `${shown(payment.merchant_payment_code)} · Cofre`;
-    if (JSON.stringify(listed) !== shownNotifications) {
-      shownNotifications = JSON.stringify(listed);
-      keepingFocus(parts.notifications, () => notifications(hash, listed, refresh));
-    }
+    if (JSON.stringify(notifications) !== JSON.stringify(listed.value))
+      listed.value = notifications;
     const timeline = /** @type {Timeline} */ (await call("/__cofre/timeline", { hash }));
-    const { payment: wire } = timeline;
-    const now = JSON.stringify([payment, timeline]);
-    if (isOver() || now === made) return;
-    made = now;
-    render(html`<${Head} payment=${payment} />`, parts.head);
-    render(html`<${Diagram} messages=${messagesOf(timeline.entries)} />`, parts.diagram);
-    render(html`<${Steps} timeline=${timeline} />`, parts.steps);
-    render(
-      html`<${Facts} payment=${payment} wire=${wire} route=${routeOf(timeline.entries)} />`,
-      parts.facts,
-    );
-    parts.money.replaceChildren(
-      h("h2", {}, t("payment.money")),
-      moneyBar(payment),
-      ...refundsOf(wire, payment.currency_ext),
-    );
-    keepingFocus(parts.actions, () => actions(payment, refresh));
-    keepingFocus(parts.ledger, () => ledgerOf(timeline));
+    const now = { payment, timeline };
+    if (!isOver() && JSON.stringify(now) !== JSON.stringify(read.value)) read.value = now;
   };
 
   await refresh();
-  if (signal.aborted) return;
-  main.append(
-    parts.head,
-    parts.actions,
-    h(
-      "div",
-      { class: "payment" },
-      h("div", {}, parts.diagram, parts.steps, parts.notifications, parts.ledger),
-      h("div", { class: "side" }, parts.money, parts.facts),
-    ),
+  if (abort.aborted) return;
+  mountIn(
+    main,
+    html`<${Whole} hash=${hash} read=${read} listed=${listed} refresh=${refresh} />`,
+    abort,
   );
-  void keepFresh(signal, refresh);
+  void keepFresh(abort, refresh);
+}
+
+/**
+ * @param {{ hash: string, read: import("@preact/signals").ReadonlySignal<Read | undefined>, listed:
+ * import("@preact/signals").ReadonlySignal<readonly ListedNotification[]>, refresh: () =>
+ * Promise<void> }} props
+ */
+function Whole({ hash, read, listed, refresh }) {
+  if (read.value === undefined) return null;
+  const { payment, timeline } = read.value;
+  const { entries, payment: wire } = timeline;
+  return html`
+    <div>
+      <${Head} payment=${payment} />
+      <${Actions} payment=${payment} refresh=${refresh} />
+      <div class="payment">
+        <div>
+          <section><${Diagram} messages=${messagesOf(entries)} /></section>
+          <section><${Steps} timeline=${timeline} /></section>
+          <${Notifications} hash=${hash} listed=${listed.value} refresh=${refresh} />
+          <${Ledger} timeline=${timeline} />
+        </div>
+        <div class="side">
+          <section class="box">
+            <h2>${t("payment.money")}</h2>
+            <${MoneyBar} payment=${payment} />
+            <${Refunds} wire=${wire} currency=${payment.currency_ext} />
+          </section>
+          <${Facts} payment=${payment} wire=${wire} route=${routeOf(entries)} />
+        </div>
+      </div>
+    </div>
+  `;
 }
 
 /** @param {{ payment: Listed }} props */
@@ -152,11 +159,24 @@ function Head({ payment }) {
   `;
 }
 
-/** @param {{ payment: Listed }} props */
+/**
+ * The state of the payment and of its money.
+ * @param {{ payment: Listed }} props
+ */
 function Mark({ payment }) {
-  return html`<span
-    ref=${(/** @type {HTMLElement | null} */ place) => place?.replaceChildren(stateMark(payment.state, payment))}
-  ></span>`;
+  const { state, captured, refunded, disputed } = payment;
+  const { charged_back: isChargedBack, needs_review: needsReview } = payment;
+  const { text, colour } =
+    state === "captured"
+      ? moneyWords(minorOf(captured), minorOf(refunded), isChargedBack)
+      : stateWords(state);
+  return html`
+    <span class="marks">
+      <span class=${`mark ${colour}`}>${shown(text)}</span>
+      ${disputed && !isChargedBack && html`<span class="mark good">${t("state.dispute_won.mark")}</span>`}
+      ${needsReview && html`<span class="mark bad">${t("state.needs_review")}</span>`}
+    </span>
+  `;
 }
 
 /**
@@ -517,25 +537,35 @@ function Facts({ payment, wire, route }) {
   `;
 }
 
-/**
- * @param {Payment} wire
- * @param {string} currency
- */
-function refundsOf({ refunds = [] }, currency) {
-  if (refunds.length === 0) return [];
-  const rows = refunds.map(({ amount_ext: amount, status, request_date: asked, description }) => [
-    `${amountText(amount, currency)} ${shown(currency)}`,
-    refundWords(status),
-    h("span", { title: t("refunds.requested_at", { at: exactText(asked) }) }, shown(description)),
-  ]);
-  return [
-    h("h3", {}, t("refunds.title")),
-    h(
-      "div",
-      { class: "wide" },
-      table(t("refunds.title"), [t("head.amount"), t("head.state"), t("head.reason")], rows),
-    ),
-  ];
+const refundHeads = [t("head.amount"), t("head.state"), t("head.reason")];
+
+/** @param {{ wire: Payment, currency: string }} props */
+function Refunds({ wire: { refunds = [] }, currency }) {
+  if (refunds.length === 0) return null;
+  const rows = refunds.map(({ id, amount_ext: amount, status, request_date: at, description }) => ({
+    key: id,
+    cells: [
+      `${amountText(amount, currency)} ${shown(currency)}`,
+      shown(refundWords(status)),
+      html`<span title=${t("refunds.requested_at", { at: exactText(at) })}>
+        <${Foreign} text=${description} />
+      </span>`,
+    ],
+  }));
+  return html`
+    <div>
+      <h3>${t("refunds.title")}</h3>
+      <${Wide} label=${t("refunds.title")}>
+        <${Table}
+          caption=${t("refunds.title")}
+          kind=""
+          heads=${refundHeads}
+          numbers=${[t("head.amount")]}
+          rows=${rows}
+        />
+      <//>
+    </div>
+  `;
 }
 
 /**
@@ -548,37 +578,44 @@ function linesOf(data) {
     .map((line) => `${shown(line)}\n`);
 }
 
-/** @param {Timeline} timeline */
-function ledgerOf({ entries, price, problems }) {
-  const heads = [
-    t("head.when"),
-    t("ledger.entry"),
-    t("ledger.account"),
-    t("head.amount"),
-    t("head.balance"),
-  ];
+const ledgerHeads = [
+  t("head.when"),
+  t("ledger.entry"),
+  t("ledger.account"),
+  t("head.amount"),
+  t("head.balance"),
+];
+
+/** @param {{ timeline: Timeline }} props */
+function Ledger({ timeline: { entries, price, problems } }) {
   const rows = entries.flatMap(({ at, data: { postings = [] } }) =>
     postings.map(({ kind, account, amount, balance, currency }) => [
-      when(at),
-      entryWords(kind),
-      accountWords(account),
+      html`<${When} at=${at} />`,
+      shown(entryWords(kind)),
+      shown(accountWords(account)),
       `${amountText(amount, currency)} ${shown(currency)}`,
       amountText(balance, currency),
     ]),
   );
-  return [
-    h("h2", {}, t("ledger.title")),
-    ...problems.map((text) => h("p", { class: "problem" }, text)),
-    h("ul", {}, ...price.map((part) => h("li", {}, priceSentence(part)))),
-    h(
-      "details",
-      {},
-      h("summary", { "data-name": "postings" }, t("ledger.count", { count: rows.length })),
-      h(
-        "div",
-        { class: "wide", tabindex: "0", role: "region", "aria-label": t("ledger.postings") },
-        table(t("ledger.postings"), heads, rows),
-      ),
-    ),
-  ];
+  return html`
+    <section>
+      <h2>${t("ledger.title")}</h2>
+      ${problems.map((text) => html`<p key=${text} class="problem">${shown(text)}</p>`)}
+      <ul>
+        ${price.map((part, place) => html`<li key=${place}>${priceSentence(part)}</li>`)}
+      </ul>
+      <details>
+        <summary>${t("ledger.count", { count: rows.length })}</summary>
+        <div class="wide" tabindex="0" role="region" aria-label=${t("ledger.postings")}>
+          <${Table}
+            caption=${t("ledger.postings")}
+            kind=""
+            heads=${ledgerHeads}
+            numbers=${[t("head.amount"), t("head.balance")]}
+            rows=${rows.map((cells, place) => ({ key: String(place), cells }))}
+          />
+        </div>
+      </details>
+    </section>
+  `;
 }

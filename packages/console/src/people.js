@@ -1,13 +1,14 @@
 // The users of the console and their roles.
 import { signal } from "@preact/signals";
-import { call, Refusal } from "./api.js";
-import { ask, say, shown } from "./dom.js";
+import { call } from "./api.js";
+import { ask } from "./dialog.js";
 import { exactText, utcText } from "./format.js";
 import { html, mountIn } from "./html.js";
 import { parts, t } from "./language.js";
 import { liveTable } from "./live-table.js";
-import { Choice, Foreign, Problem, TextField, valuesOf, When } from "./pieces.js";
+import { Choice, errorAt, Foreign, Problem, TextField, valuesOf, When } from "./pieces.js";
 import { personOfPage, roles } from "./session.js";
+import { say, shown } from "./shown.js";
 import { roleWords } from "./words.js";
 
 /** @import { ReadonlySignal } from "@preact/signals" */
@@ -27,8 +28,6 @@ const heads = [
 ];
 /** Numbers as zero-padded text, so that they sort numerically. */
 const digits = 6;
-/** The refusal of a name. */
-const wrongName = "COFRE-117";
 
 /** @type {readonly (readonly [value: string, text: string])[]} */
 const roleOptions = [
@@ -93,7 +92,7 @@ export async function peopleView(main, _words, _query, abort) {
  */
 function People({ table, act, trouble, invited }) {
   const error = trouble.value;
-  const isAboutName = error instanceof Refusal && error.code === wrongName;
+  const aboutName = errorAt(error, "name");
   const link = invited.value;
   /** @param {SubmitEvent} event */
   const invite = async (event) => {
@@ -109,7 +108,7 @@ function People({ table, act, trouble, invited }) {
         <${TextField}
           label=${t("facts.name")}
           name="name"
-          error=${isAboutName ? error : undefined}
+          error=${aboutName}
           maxlength="64"
           size="16"
           spellcheck=${false}
@@ -118,7 +117,7 @@ function People({ table, act, trouble, invited }) {
         <${Choice} label=${t("people.role")} name="role" options=${roleOptions} chosen="viewer" />
         <button type="submit">${t("people.invite")}</button>
       </form>
-      ${!isAboutName && html`<${Problem} error=${error} />`}
+      ${aboutName === undefined && html`<${Problem} error=${error} />`}
       ${
         link !== undefined &&
         html`

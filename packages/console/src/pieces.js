@@ -1,8 +1,18 @@
 // Parts that several views are made of.
-import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import { problemText, shown } from "./dom.js";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { Refusal } from "./api.js";
 import { exactText, timeOf, utcText } from "./format.js";
 import { html } from "./html.js";
+import { problemText, shown } from "./shown.js";
+
+/**
+ * The error when it is a refusal of one of these fields; undefined otherwise.
+ * @param {unknown} error
+ * @param {...string} names
+ */
+export function errorAt(error, ...names) {
+  return error instanceof Refusal && names.includes(error.field ?? "") ? error : undefined;
+}
 
 /**
  * A refusal or a failure, announced at once; nothing without an error.
@@ -36,16 +46,21 @@ export function Foreign({ text, kind }) {
 }
 
 /**
- * A text field with its label, and the error that is about it. `name` is unique in the view; other
- * properties are those of the input.
+ * A text field with its label, and the error that is about it, which moves the focus to it. `name` is
+ * unique in the view; other properties are those of the input.
  * @param {{ label: string, name: string, error?: unknown, hidden?: boolean }} props
  */
 export function TextField({ label, name, error, hidden, ...others }) {
   const isWrong = error !== undefined;
+  const input = useRef(/** @type {HTMLInputElement | null} */ (null));
+  useEffect(() => {
+    if (error !== undefined) input.current?.focus();
+  }, [error]);
   return html`
     <div class="field" hidden=${hidden}>
       <label for=${`field-${name}`}>${label}</label>
       <input
+        ref=${input}
         id=${`field-${name}`}
         name=${name}
         autocomplete="off"
@@ -112,29 +127,23 @@ export function Wide({ label, children, ...others }) {
  * A table whose rows have one line each; on a narrow screen the name of a column is beside its cell.
  * Roles are explicit, because a table with another CSS layout would lose them.
  * @param {{ caption: string, heads: readonly string[], rows: readonly { key: string, cells: readonly
- * unknown[] }[] }} props
+ * unknown[] }[], kind?: string, numbers?: readonly string[] }} props `numbers`: the heads of columns
+ * that are aligned as numbers
  */
-export function Table({ caption, heads, rows }) {
+export function Table({ caption, heads, rows, kind = "compact", numbers = [] }) {
+  const columns = heads.map((head) => ({ id: head, head, isNumber: numbers.includes(head) }));
   return html`
-    <table role="table" class="compact">
+    <table role="table" class=${kind}>
       <caption class="unseen">
         ${caption}
       </caption>
-      <thead role="rowgroup">
-        <tr role="row">
-          ${heads.map((head) => html`<th key=${head} scope="col" role="columnheader">${head}</th>`)}
-        </tr>
-      </thead>
+      <${Heads} columns=${columns} />
       <tbody role="rowgroup">
         ${rows.map(
-          ({ key, cells }) => html`
-            <tr key=${key} role="row">
-              ${cells.map(
-                (cell, place) =>
-                  html`<td key=${heads[place]} role="cell" data-head=${heads[place]}>${cell}</td>`,
-              )}
-            </tr>
-          `,
+          ({ key, cells }) =>
+            html`<tr key=${key} role="row">
+              <${Cells} columns=${columns} cells=${cells} />
+            </tr>`,
         )}
       </tbody>
     </table>
@@ -203,11 +212,12 @@ export function opens(address) {
 
 /**
  * Names with their values.
- * @param {{ rows: readonly (readonly [name: string, value: unknown])[] }} props
+ * @param {{ rows: readonly (readonly [name: string, value: unknown])[], kind?: "pairs" | "facts" }}
+ * props `facts`: each value below its name, in columns
  */
-export function Pairs({ rows }) {
+export function Pairs({ rows, kind = "pairs" }) {
   return html`
-    <dl class="pairs">
+    <dl class=${kind}>
       ${rows.map(
         ([name, value]) =>
           html`<div key=${name}>

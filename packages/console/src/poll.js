@@ -1,6 +1,6 @@
 // Refreshes the shown data while the page is visible.
 import { isAboutKey } from "./api.js";
-import { say } from "./dom.js";
+import { say } from "./shown.js";
 import { t } from "./language.js";
 import { isLogin } from "./session.js";
 

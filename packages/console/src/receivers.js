@@ -1,14 +1,14 @@
 // The receivers of the account's notifications, and the form that edits one.
 import { signal } from "@preact/signals";
-import { render } from "preact";
 import { useState } from "preact/hooks";
 import { call } from "./api.js";
-import { ask, openDialog, problemText, say, shown } from "./dom.js";
+import { ask, openDialog } from "./dialog.js";
 import { html } from "./html.js";
 import { parts, t } from "./language.js";
 import { Copy } from "./payment.js";
 import { Problem, valuesOf, When } from "./pieces.js";
 import { isLogin, mayDo } from "./session.js";
+import { problemText, say, shown } from "./shown.js";
 import { counters } from "./state.js";
 import { own } from "./words.js";
 
@@ -253,17 +253,16 @@ async function act(model, work) {
  * @param {Receiver} [receiver]
  */
 async function edit(model, receiver) {
+  const { hash } = location;
   try {
     const before = receiver === undefined ? undefined : await configured(receiver.id);
-    const dialog = document.createElement("dialog");
-    dialog.setAttribute("aria-labelledby", "receiver-title");
-    const close = () => dialog.close();
-    render(
-      html`<${Form} model=${model} receiver=${receiver} before=${before} onClose=${close} />`,
-      dialog,
+    // Another view has opened.
+    if (location.hash !== hash) return;
+    openDialog(
+      "receiver-title",
+      (close) =>
+        html`<${Form} model=${model} receiver=${receiver} before=${before} onClose=${close} />`,
     );
-    dialog.addEventListener("close", () => render(null, dialog));
-    openDialog(dialog);
   } catch (error) {
     say(problemText(error));
   }

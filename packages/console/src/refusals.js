@@ -69,3 +69,25 @@ const refusals = {
 export function refusalText(code) {
   return own(refusals, code);
 }
+
+/**
+ * Fields of refusals whose messages do not begin with them.
+ * @type {Readonly<Record<string, string>>}
+ */
+const fields = {
+  "BP-CAP-11": "amount",
+  "BP-REF-5": "amount",
+  "COFRE-115": "new_password",
+  "COFRE-116": "code",
+  "COFRE-117": "name",
+};
+
+/**
+ * The field that a refusal is about, without the names of the objects around it; undefined: the
+ * refusal is about none. Answers do not have it: messages about a parameter begin with its name.
+ * @param {string} code
+ * @param {string} message of the server
+ */
+export function refusedField(code, message) {
+  return own(fields, code) ?? /^Parameter (?:\w+\.)*(\w+) /.exec(message)?.[1];
+}

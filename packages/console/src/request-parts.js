@@ -1,5 +1,5 @@
 // What the list of requests and the page of a request have in common.
-import { shown } from "./dom.js";
+import { shown } from "./shown.js";
 import { html } from "./html.js";
 import { locale, t } from "./language.js";
 import { faultWords, own } from "./words.js";

@@ -2,9 +2,9 @@
 import { render } from "preact";
 import { call, offers, subjectOfTab } from "./api.js";
 import { escapeUnseen } from "./curl.js";
-import { h, shown } from "./dom.js";
+import { shown } from "./shown.js";
 import { exactText, timeOf, utcText } from "./format.js";
-import { html } from "./html.js";
+import { html, mountIn } from "./html.js";
 import { t } from "./language.js";
 import { Copy } from "./payment.js";
 import { Pairs } from "./pieces.js";
@@ -32,13 +32,13 @@ export async function requestView(main, [number = ""], query, signal) {
   const { previous } = shell.value;
   isFromList = previous === "requests" || (previous === "request" && isFromList);
   if (!(await offers("/__cofre/requests"))) {
-    main.append(h("p", {}, t("requests.not_recorded")));
+    mountIn(main, html`<p>${t("requests.not_recorded")}</p>`, signal);
     return;
   }
   if (signal.aborted) return;
   const filter = requestFilterOf(query);
   const subject = subjectOfTab();
-  const place = h("div");
+  const place = document.createElement("div");
   signal.addEventListener("abort", () => render(null, place));
   main.append(place);
   const { cards } = /** @type {{ cards: TestCard[] }} */ (

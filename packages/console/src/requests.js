@@ -3,9 +3,9 @@ import { signal } from "@preact/signals";
 import { useEffect, useLayoutEffect } from "preact/hooks";
 import { call, offers, subjectOfTab } from "./api.js";
 import { curlOf } from "./curl.js";
-import { h, problemText, shown } from "./dom.js";
+import { problemText, shown } from "./shown.js";
 import { countText, exactText, secondText, timeOf, utcText } from "./format.js";
-import { html, mount } from "./html.js";
+import { html, mount, mountIn } from "./html.js";
 import { t } from "./language.js";
 import { withoutNumber } from "./list.js";
 import { liveData } from "./live-data.js";
@@ -54,7 +54,7 @@ const tabs = [
 /** @type {import("./main.js").View} */
 export async function requestsView(main, _words, query, abort) {
   if (!(await offers("/__cofre/requests"))) {
-    main.append(h("p", {}, t("requests.not_recorded")));
+    mountIn(main, html`<p>${t("requests.not_recorded")}</p>`, abort);
     return;
   }
   if (abort.aborted) return;
@@ -70,7 +70,7 @@ export async function requestsView(main, _words, query, abort) {
   const trouble = signal("");
   // Every page is read from the account for which the list was opened.
   const subject = subjectOfTab();
-  const place = h("div");
+  const place = document.createElement("div");
   /** @type {ReturnType<typeof placeOf>} */
   let read;
   const keepPlace = () => {

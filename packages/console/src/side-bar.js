@@ -1,7 +1,7 @@
 // The side bar: the open account with its clock, and the links to the views.
 import { useState } from "preact/hooks";
 import { call, isAboutKey, subjectOfTab } from "./api.js";
-import { problemText, say, shown } from "./dom.js";
+import { problemText, say, shown } from "./shown.js";
 import { exactMinute, timeOf, timeOfDay, utcText } from "./format.js";
 import { html } from "./html.js";
 import { keepLanguage, language, languageOptions, t } from "./language.js";

@@ -1,10 +1,16 @@
 // Sign-in by name, password and code, or by an invitation; and the end of an idle session.
+import { signal } from "@preact/signals";
+import { render } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { call, sessionOver } from "./api.js";
-import { facts, field, h, problem, say, shape } from "./dom.js";
+import { html, mountIn } from "./html.js";
 import { t } from "./language.js";
+import { errorAt, Pairs, Problem, TextField } from "./pieces.js";
 import { end, isTouched, personOfPage, secondsLeft, secondsSinceAnswer, touch } from "./session.js";
+import { say } from "./shown.js";
 import { roleWords } from "./words.js";
 
+/** @import { ReadonlySignal } from "@preact/signals" */
 /** @import { Role, Session } from "./session.js" */
 
 /**
@@ -21,25 +27,40 @@ const lookEveryMs = 1_000;
 const askAfterSeconds = 10;
 
 /**
- * A field for a secret or a code; `autocomplete` identifies it to password managers.
- * @param {string} name
- * @param {string} type
- * @param {string} autocomplete
+ * A field of a secret form: its label, its name, and the properties of its input.
+ * @typedef {{ label: string, name: string } & Readonly<Record<string, unknown>>} SecretField
  */
-export function secretField(name, type, autocomplete) {
-  return h("input", {
-    name,
-    type,
-    autocomplete,
-    required: true,
-    maxlength: "128",
-    spellcheck: "false",
-    autocapitalize: "none",
-  });
+
+const plain = { maxlength: "128", spellcheck: false, autocapitalize: "none", required: true };
+
+/**
+ * The user's name, for password managers; with a name it is shown only.
+ * @param {string} [name]
+ * @returns {SecretField}
+ */
+export function nameField(name) {
+  const given = name === undefined ? {} : { defaultValue: name, readOnly: true };
+  return { label: t("facts.name"), name: "name", autocomplete: "username", ...plain, ...given };
 }
 
-export function codeField() {
-  return h("input", {
+/**
+ * @param {string} label
+ * @param {string} name
+ * @param {"current-password" | "new-password"} autocomplete
+ * @returns {SecretField}
+ */
+export function passwordField(label, name, autocomplete) {
+  const length = autocomplete === "new-password" ? { minLength: 12 } : {};
+  return { label, name, type: "password", autocomplete, ...plain, ...length };
+}
+
+/**
+ * @param {string} label
+ * @returns {SecretField}
+ */
+export function codeField(label) {
+  return {
+    label,
     name: "code",
     inputmode: "numeric",
     autocomplete: "one-time-code",
@@ -47,74 +68,89 @@ export function codeField() {
     maxlength: "6",
     size: "8",
     pattern: "\\d{6}",
-  });
+  };
 }
 
 /**
- * A form with one button, which sends one request at a time.
- * @param {string} button
- * @param {() => Promise<void>} work
- * @param {...(Node | string)} fields
+ * A form with one button, which sends one request at a time. Right or wrong, a code can be used
+ * once: its field is emptied when it is sent, the others after a success.
+ * @param {{ button: string, fields: readonly SecretField[], work: (given:
+ * Readonly<Record<string, string>>) => Promise<void> }} props
  */
-export function secretForm(button, work, ...fields) {
-  const said = h("div");
-  const send = h("button", { type: "submit" }, button);
-  const run = async () => {
-    send.disabled = true;
+export function SecretForm({ button, fields, work }) {
+  const [error, setError] = useState(/** @type {unknown} */ (undefined));
+  const [isBusy, setBusy] = useState(false);
+  const names = fields.map(({ name }) => name);
+  /** @param {SubmitEvent} event */
+  const send = async (event) => {
+    event.preventDefault();
+    const form = /** @type {HTMLFormElement} */ (event.target);
+    const given = Object.fromEntries(names.map((name) => [name, inputOf(form, name)?.value ?? ""]));
+    const { name = "", code = "" } = given;
+    const codeInput = inputOf(form, "code");
+    if (codeInput !== undefined) codeInput.value = "";
+    setBusy(true);
     try {
-      await work();
-      said.replaceChildren();
-    } catch (error) {
-      said.replaceChildren(problem(error));
+      await work({ ...given, name: name.trim(), code: code.trim() });
+      form.reset();
+      setError(undefined);
+    } catch (failure) {
+      setError(failure);
     } finally {
-      send.disabled = false;
+      setBusy(false);
     }
   };
-  const form = h(
-    "form",
-    {
-      class: "key",
-      onsubmit: (event) => {
-        event.preventDefault();
-        void run();
-      },
-    },
-    ...fields,
-    send,
-  );
-  return [form, said];
+  return html`
+    <div>
+      <form class="key" onSubmit=${(/** @type {SubmitEvent} */ event) => void send(event)}>
+        ${fields.map((field) => html`<${TextField} key=${field.name} ...${field} error=${errorAt(error, field.name)} />`)}
+        <button type="submit" disabled=${isBusy}>${button}</button>
+      </form>
+      ${errorAt(error, ...names) === undefined && html`<${Problem} error=${error} />`}
+    </div>
+  `;
+}
+
+/**
+ * @param {HTMLFormElement} form
+ * @param {string} name
+ */
+function inputOf(form, name) {
+  const found = form.elements.namedItem(name);
+  return found instanceof HTMLInputElement ? found : undefined;
 }
 
 /**
  * @param {HTMLElement} main
  * @param {unknown} why the reason to sign in again; undefined: the first time
  * @param {(session: Session) => void} entered
+ * @param {AbortSignal} abort
  */
-export function askToSignIn(main, why, entered) {
-  const name = secretField("name", "text", "username");
-  const password = secretField("password", "password", "current-password");
-  const code = codeField();
-  const work = async () => {
-    const given = { name: name.value.trim(), password: password.value, code: code.value.trim() };
-    // Right or wrong, a code can be used once.
-    code.value = "";
+export function askToSignIn(main, why, entered, abort) {
+  /** @param {Readonly<Record<string, string>>} given */
+  const work = async (given) =>
     entered(
       /** @type {Session} */ (await call("/__cofre/session", { action: "sign_in", ...given })),
     );
-  };
-  main.replaceChildren(
-    h("h1", { tabindex: "-1" }, t("sign_in")),
-    h("p", { class: "soft" }, t("sign_in.explained")),
-    why === undefined ? "" : problem(why),
-    ...secretForm(
-      t("sign_in"),
-      work,
-      field(t("facts.name"), name),
-      field(t("sign_in.password"), password),
-      field(t("sign_in.code"), code),
-    ),
+  const fields = [
+    nameField(),
+    passwordField(t("sign_in.password"), "password", "current-password"),
+    codeField(t("sign_in.code")),
+  ];
+  main.replaceChildren();
+  mountIn(
+    main,
+    html`
+      <div>
+        <h1 tabindex="-1">${t("sign_in")}</h1>
+        <p class="soft">${t("sign_in.explained")}</p>
+        <${Problem} error=${why} />
+        <${SecretForm} button=${t("sign_in")} work=${work} fields=${fields} />
+      </div>
+    `,
+    abort,
   );
-  name.focus();
+  main.querySelector("input")?.focus();
 }
 
 /**
@@ -122,100 +158,104 @@ export function askToSignIn(main, why, entered) {
  * @param {string} invitation
  * @param {(session: Session) => void} entered
  * @param {() => void} leave
+ * @param {AbortSignal} abort
  */
-export async function acceptInvitation(main, invitation, entered, leave) {
-  const heading = h("h1", { tabindex: "-1" }, t("invitation.title"));
-  main.replaceChildren(heading);
-  heading.focus();
-  /** @type {Enrolment} */
-  let enrolment;
-  try {
-    enrolment = /** @type {Enrolment} */ (await call("/__cofre/enrolment", { invitation }));
-  } catch (error) {
-    main.append(
-      problem(error),
-      h("p", {}, t("invitation.another")),
-      h(
-        "p",
-        { class: "actions" },
-        h("button", { type: "button", class: "second", onclick: leave }, t("invitation.leave")),
-      ),
-    );
-    return;
-  }
-  const { name, role, secret, uri } = enrolment;
-  // Only for password managers: the name was chosen by the inviting admin.
-  const userName = h("input", {
-    name: "name",
-    type: "text",
-    autocomplete: "username",
-    value: name,
-    readonly: true,
-  });
-  const password = secretField("password", "password", "new-password");
-  password.minLength = 12;
-  const code = codeField();
-  const work = async () => {
-    const given = { invitation, password: password.value, code: code.value.trim() };
-    code.value = "";
+export async function acceptInvitation(main, invitation, entered, leave, abort) {
+  const enrolment = signal(/** @type {Enrolment | undefined} */ (undefined));
+  const refused = signal(/** @type {unknown} */ (undefined));
+  /** @param {Readonly<Record<string, string>>} given */
+  const work = async ({ new_password: password = "", code = "" }) => {
+    const given = { invitation, password, code };
     entered(/** @type {Session} */ (await call("/__cofre/enrolment", given)));
     say(t("invitation.welcome"));
   };
-  main.append(
-    h("p", {}, t("invitation.explained")),
-    facts([
-      [t("people.role"), roleWords(role)],
-      [
-        t("invitation.secret"),
-        h("code", { class: "secret" }, (secret.match(/.{1,4}/g) ?? []).join(" ")),
-      ],
-      [t("invitation.device"), h("a", { href: uri }, t("invitation.open_app"))],
-    ]),
-    picture(enrolment),
-    ...secretForm(
-      t("invitation.accept"),
-      work,
-      field(t("facts.name"), userName),
-      field(t("password.new"), password),
-      field(t("invitation.code"), code),
-    ),
+  main.replaceChildren();
+  mountIn(
+    main,
+    html`<${Invitation} enrolment=${enrolment} refused=${refused} work=${work} leave=${leave} />`,
+    abort,
   );
+  try {
+    enrolment.value = /** @type {Enrolment} */ (await call("/__cofre/enrolment", { invitation }));
+  } catch (error) {
+    refused.value = error;
+  }
 }
 
 /**
- * The secret as a QR code, for a phone's camera.
- * @param {Enrolment} enrolment
+ * @param {{ enrolment: ReadonlySignal<Enrolment | undefined>, refused: ReadonlySignal<unknown>, work:
+ * (given: Readonly<Record<string, string>>) => Promise<void>, leave: () => void }} props
  */
-function picture({ qr_path: path, qr_size: size }) {
-  return h(
-    "p",
-    { class: "qr" },
-    shape(
-      "svg",
-      {
-        viewBox: `-4 -4 ${size + 8} ${size + 8}`,
-        role: "img",
-        "aria-label": t("invitation.qr"),
-      },
-      shape("rect", { x: -4, y: -4, width: size + 8, height: size + 8, class: "paper" }),
-      shape("path", { d: path, class: "ink" }),
-    ),
-  );
+function Invitation({ enrolment, refused, work, leave }) {
+  const heading = useRef(/** @type {HTMLElement | null} */ (null));
+  useEffect(() => heading.current?.focus(), []);
+  return html`
+    <div>
+      <h1 tabindex="-1" ref=${heading}>${t("invitation.title")}</h1>
+      ${enrolment.value !== undefined && html`<${Acceptance} enrolment=${enrolment.value} work=${work} />`}
+      ${
+        refused.value !== undefined &&
+        html`
+          <div>
+            <${Problem} error=${refused.value} />
+            <p>${t("invitation.another")}</p>
+            <p class="actions">
+              <button type="button" class="second" onClick=${leave}>
+                ${t("invitation.leave")}
+              </button>
+            </p>
+          </div>
+        `
+      }
+    </div>
+  `;
+}
+
+/**
+ * @param {{ enrolment: Enrolment, work: (given: Readonly<Record<string, string>>) => Promise<void>
+ * }} props
+ */
+function Acceptance({ enrolment, work }) {
+  const { name, role, secret, uri, qr_path: path, qr_size: size } = enrolment;
+  const fields = [
+    // Only for password managers: the name was chosen by the inviting admin.
+    nameField(name),
+    passwordField(t("password.new"), "new_password", "new-password"),
+    codeField(t("invitation.code")),
+  ];
+  return html`
+    <div>
+      <p>${t("invitation.explained")}</p>
+      <${Pairs}
+        kind="facts"
+        rows=${[
+          [t("people.role"), roleWords(role)],
+          [
+            t("invitation.secret"),
+            html`<code class="secret">${(secret.match(/.{1,4}/g) ?? []).join(" ")}</code>`,
+          ],
+          [t("invitation.device"), html`<a href=${uri}>${t("invitation.open_app")}</a>`],
+        ]}
+      />
+      <p class="qr">
+        <svg viewBox=${`-4 -4 ${size + 8} ${size + 8}`} role="img" aria-label=${t("invitation.qr")}>
+          <rect x="-4" y="-4" width=${size + 8} height=${size + 8} class="paper" />
+          <path d=${path} class="ink" />
+        </svg>
+      </p>
+      <${SecretForm} button=${t("invitation.accept")} work=${work} fields=${fields} />
+    </div>
+  `;
 }
 
 /** Warns a minute before the session ends, and calls the server when it should have ended. */
 export function watchSession() {
   for (const kind of ["pointerdown", "pointermove", "keydown", "wheel"])
     addEventListener(kind, touch, { passive: true });
-  const words = h("span");
-  const goOn = h(
-    "button",
-    { type: "button", class: "small", onclick: () => void ask() },
-    t("session.stay"),
-  );
-  const warning = h("p", { class: "ending", role: "alert" }, words, " ", goOn);
-  warning.hidden = true;
-  document.getElementById("side")?.before(warning);
+  const isEndingSoon = signal(false);
+  const place = document.createElement("div");
+  place.className = "contents";
+  document.getElementById("side")?.before(place);
   let isAsking = false;
   /**
    * User activity extends the session with this call; its result shows in the time that is left.
@@ -236,11 +276,20 @@ export function watchSession() {
     const isEnding = personOfPage() !== undefined && left <= warnSeconds;
     const isSilent =
       personOfPage() !== undefined && !document.hidden && secondsSinceAnswer() > askAfterSeconds;
-    if (isSilent || (isEnding && (isTouched() || left <= 0 || warning.hidden === true))) void ask();
-    const text = isEnding ? t("session.ending") : "";
-    if (words.textContent !== text) words.textContent = text;
-    warning.hidden = !isEnding;
+    if (isSilent || (isEnding && (isTouched() || left <= 0 || !isEndingSoon.value))) void ask();
+    isEndingSoon.value = isEnding;
     setTimeout(look, lookEveryMs);
   };
+  render(html`<${Ending} isShown=${isEndingSoon} onStay=${() => void ask()} />`, place);
   look();
+}
+
+/** @param {{ isShown: ReadonlySignal<boolean>, onStay: () => void }} props */
+function Ending({ isShown, onStay }) {
+  return html`
+    <p class="ending" role="alert" hidden=${!isShown.value}>
+      <span>${isShown.value ? t("session.ending") : ""}</span>${" "}
+      <button type="button" class="small" onClick=${onStay}>${t("session.stay")}</button>
+    </p>
+  `;
 }

@@ -4,9 +4,9 @@ import { signal } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
 import { call } from "./api.js";
 import { curlOfMessage } from "./curl.js";
-import { h, problemText, say, shown } from "./dom.js";
+import { problemText, say, shown } from "./shown.js";
 import { countText } from "./format.js";
-import { html, mount } from "./html.js";
+import { html, mountIn } from "./html.js";
 import { parts, t } from "./language.js";
 import { sentAgain } from "./notifications.js";
 import { Copy, Neighbour } from "./payment.js";
@@ -72,10 +72,8 @@ export async function webhookView(main, number, newest, abort) {
     );
   await refresh();
   if (abort.aborted) return;
-  const place = h("div");
-  main.append(place);
-  mount(
-    place,
+  mountIn(
+    main,
     html`<${Webhook} answer=${answer} receivers=${receivers} newest=${newest} resend=${resend} />`,
     abort,
   );

@@ -1,9 +1,9 @@
 // Notifications, newest first, with their deliveries, above them the receivers; and one of them.
 import { signal } from "@preact/signals";
 import { call, subjectOfTab } from "./api.js";
-import { h, problemText, say, shown } from "./dom.js";
+import { problemText, say, shown } from "./shown.js";
 import { momentText, timeOf, utcText } from "./format.js";
-import { html, mount } from "./html.js";
+import { html, mountIn } from "./html.js";
 import { t } from "./language.js";
 import { liveData } from "./live-data.js";
 import { comeBack, walk } from "./live-list.js";
@@ -111,8 +111,6 @@ export async function webhooksView(main, words, query, abort) {
       say(problemText(error));
     }
   };
-  const place = h("div");
-  main.append(place);
   const model = {
     notifications,
     isRead,
@@ -123,7 +121,7 @@ export async function webhooksView(main, words, query, abort) {
     more: () => void more(),
     resendFailed: () => void resendFailed(),
   };
-  mount(place, html`<${Webhooks} model=${model} />`, abort);
+  mountIn(main, html`<${Webhooks} model=${model} />`, abort);
   await comeBack(abort, data.rows, async () => {
     await data.more();
     return data.next() !== null && !abort.aborted;

@@ -11,14 +11,15 @@ import {
   offers,
   subjectOfTab,
 } from "./api.js";
-import { ask, say, shown } from "./dom.js";
+import { ask } from "./dialog.js";
 import { countText, exactText, timeOf } from "./format.js";
 import { html, mountIn } from "./html.js";
 import { t } from "./language.js";
 import { liveTable } from "./live-table.js";
-import { Choice, Foreign, Problem, TextField, valuesOf, When } from "./pieces.js";
+import { Choice, errorAt, Foreign, Pairs, Problem, TextField, valuesOf, When } from "./pieces.js";
 import { keepFresh } from "./poll.js";
 import { mayDo } from "./session.js";
+import { say, shown } from "./shown.js";
 import { plainText, serverTime, zone } from "./zone.js";
 
 /** @import { ReadonlySignal } from "@preact/signals" */
@@ -191,15 +192,7 @@ function OpenAccount({ account, act }) {
   return html`
     <div>
       ${world === null && html`<p>${t("worlds.no_world")}</p>`}
-      <dl class="facts">
-        ${factsOf(world, clock).map(
-          ([name, value]) =>
-            html`<div key=${name}>
-              <dt>${name}</dt>
-              <dd>${value}</dd>
-            </div>`,
-        )}
-      </dl>
+      <${Pairs} kind="facts" rows=${factsOf(world, clock)} />
       ${world !== null && mayDo("admin") && html`<${Controls} world=${world} clock=${clock} act=${act} />`}
       ${
         canLeaveWorld() &&
@@ -405,18 +398,31 @@ function NewWorld() {
       <h2>${t("worlds.new")}</h2>
       <p class="soft">${t("worlds.new_explained")}</p>
       <form class="search" onSubmit=${sending(make)}>
-        <${TextField} label=${t("facts.name")} name="name" maxlength="100" size="14" />
-        <${TextField} label=${t("worlds.seed")} name="seed" maxlength="100" size="10" />
+        <${TextField}
+          label=${t("facts.name")}
+          name="name"
+          error=${errorAt(error, "name")}
+          maxlength="100"
+          size="14"
+        />
+        <${TextField}
+          label=${t("worlds.seed")}
+          name="seed"
+          error=${errorAt(error, "seed")}
+          maxlength="100"
+          size="10"
+        />
         <${TextField}
           label=${t("worlds.starts_at", { zone })}
           name="clock"
+          error=${errorAt(error, "clock")}
           maxlength="24"
           size="26"
           placeholder="2026-03-01 12:00:00"
         />
         <button type="submit">${t("worlds.create")}</button>
       </form>
-      <${Problem} error=${error} />
+      ${errorAt(error, "name", "seed", "clock") === undefined && html`<${Problem} error=${error} />`}
     </section>
   `;
 }

@@ -107,6 +107,12 @@ export function viewTests({ server, made, inConsole }: ConsoleGiven): void {
       assert.equal(await page.getByLabel("descriptor").inputValue(), "g p", "text stays text");
       await keyboard.press("Escape");
       await keyboard.press("/");
+      await page.getByLabel("Search settings").and(page.locator(":focus")).waitFor();
+      await keyboard.press("Escape");
+      await keyboard.press("g");
+      await keyboard.press("f");
+      await heading(page, "Faults").waitFor();
+      await keyboard.press("/");
       await heading(page, "Payments").waitFor();
       await page.locator('input[type="search"]:focus').waitFor();
       await keyboard.type("shortcuts@example.com");
@@ -139,6 +145,31 @@ export function viewTests({ server, made, inConsole }: ConsoleGiven): void {
       await keyboard.press("n");
       assert.equal(await page.getByRole("dialog").count(), 0);
       assert.equal(await heading(page, "New payment").count(), 1);
+    });
+  });
+
+  test("a dialog that is late does not open over the next view", async () => {
+    await inConsole("#/webhooks", async (page) => {
+      const asked = Promise.withResolvers<void>();
+      const opened = Promise.withResolvers<void>();
+      await page.route("**/__cofre/settings", async (route) => {
+        asked.resolve();
+        await opened.promise;
+        await route.continue();
+      });
+      await page.getByRole("button", { name: "Edit… account-url" }).click();
+      await asked.promise;
+      await navigation(page).getByRole("link", { name: "Tokens", exact: true }).click();
+      await heading(page, "Tokens").waitFor();
+      const answered = page.waitForResponse("**/__cofre/settings");
+      opened.resolve();
+      await answered;
+      await page.evaluate("new Promise((resolve) => setTimeout(resolve))");
+      assert.equal(await page.getByRole("dialog").count(), 0);
+      await page.goBack();
+      await heading(page, "Webhooks").waitFor();
+      await page.getByRole("button", { name: "Edit… account-url" }).click();
+      await page.getByRole("dialog").waitFor();
     });
   });
 
@@ -259,38 +290,41 @@ export function viewTests({ server, made, inConsole }: ConsoleGiven): void {
       (await post("/__cofre/settings", {}))["settings"] as Readonly<Record<string, unknown>>;
     const before = await settingsNow();
     await inConsole("#/settings", async (page) => {
-      const reviews = page.getByLabel("reviewAboveUsd");
+      const control = (name: string) => page.locator(`main [name="${name}"]`);
+      const reviews = control("reviewAboveUsd");
       await reviews.waitFor();
       await page.getByText("No unsaved changes.").waitFor();
       for (const name of Object.keys(before).filter(
         (each) => each !== "simulator" && each !== "notificationChaos",
       ))
-        assert.equal(await page.getByLabel(name, { exact: true }).count(), 1, name);
-      assert.match(
-        await page.evaluate<string>(
-          "document.getElementById(document.querySelector('[name=reviewAboveUsd]').getAttribute('aria-describedby')).textContent",
-        ),
-        /wait for a reviewer; 0 for none\. \(a whole number from 0 to 1000000000; default 0\)/,
-      );
+        assert.equal(await control(name).count(), 1, name);
+      const about = (name: string) =>
+        page.evaluate<string>(
+          `document.getElementById(document.querySelector('[name="${name}"]').getAttribute("aria-describedby")).innerText.trim()`,
+        );
+      assert.equal(await about("reviewAboveUsd"), "0–1,000,000,000");
+      assert.equal(await about("partialCapture"), "Default: Off", "the lane allows it");
       const save = page.getByRole("button", { name: "Save" });
       assert.equal(await save.isDisabled(), true);
       await reviews.fill("much");
-      await page.getByLabel("strictRefundCancel").selectOption("true");
-      await page.getByLabel("simulator.latencyMs").fill("7");
+      await control("strictRefundCancel").selectOption("true");
+      await control("simulator.latencyMs").fill("7");
       await page.getByText("Unsaved changes: 3.").waitFor();
       await save.click();
       await page
         .getByRole("alert")
-        .filter({ hasText: "reviewAboveUsd must be a whole number" })
+        .filter({ hasText: "Allowed: a whole number from 0 to 1,000,000,000." })
         .waitFor();
+      assert.match(await about("reviewAboveUsd"), /Allowed:/, "beside its field");
       assert.deepEqual(await settingsNow(), before, "all or nothing");
       await reviews.fill("0");
-      await page.getByLabel("routes").fill("[{]");
+      const routes = control("routes");
+      await routes.fill("[{]");
       await save.click();
       await page.getByRole("alert").filter({ hasText: "routes must be a list in JSON." }).waitFor();
-      await page.getByLabel("routes").fill("[]");
+      await routes.fill("[]");
       // Probabilities are shown and entered in percent; the server stores thousandths.
-      const lost = page.getByLabel("simulator.loseAnswer");
+      const lost = control("simulator.loseAnswer");
       assert.equal(await lost.inputValue(), "0%");
       for (const wrong of ["0.3", "300", "100.1%", "0.25%"]) {
         await lost.fill(wrong);
@@ -307,8 +341,27 @@ export function viewTests({ server, made, inConsole }: ConsoleGiven): void {
       const simulator = { ...(before["simulator"] as object), latencyMs: 7, loseAnswer: 125 };
       assert.deepEqual(await settingsNow(), { ...before, strictRefundCancel: true, simulator });
       await page.getByText("No unsaved changes.").waitFor();
+      // The changed settings alone, and back to a default.
+      // Those of this test, and the two of the lane.
+      const onlyChanged = page.getByLabel(/^Only changed from the default \((?:[5-9])\)$/);
+      const all = await page.locator(".setting").count();
+      await onlyChanged.check();
+      const changed = await page.locator(".setting").count();
+      assert.ok(changed >= 5 && changed < all / 2, `${changed} of ${all}`);
+      await page
+        .locator('.setting:has([name="simulator.loseAnswer"])')
+        .getByRole("button", { name: "Default: 0%" })
+        .click();
+      assert.equal(await lost.inputValue(), "0%");
+      await page.getByText("Unsaved changes: 1.").waitFor();
+      await lost.fill("12.5%");
+      await onlyChanged.uncheck();
+      await page.getByLabel("Search settings").fill("statements");
+      assert.equal(await page.locator(".setting").count(), 1);
+      await page.getByLabel("Search settings").fill("");
+      await page.getByText("No unsaved changes.").waitFor();
       // A change by another user appears; text that is being entered stays.
-      await page.getByLabel("descriptor").fill("HALF WRIT");
+      await control("descriptor").fill("HALF WRIT");
       await post("/__cofre/settings", {
         settings: {
           strictRefundCancel: false,
@@ -317,13 +370,13 @@ export function viewTests({ server, made, inConsole }: ConsoleGiven): void {
         },
       });
       await look(page);
-      const latency = page.getByLabel("simulator.latencyMs");
+      const latency = control("simulator.latencyMs");
       await until(
         "the page shows the other change",
         async () => (await latency.inputValue()) === "0",
       );
       assert.equal(await lost.inputValue(), "0%");
-      assert.equal(await page.getByLabel("descriptor").inputValue(), "HALF WRIT");
+      assert.equal(await control("descriptor").inputValue(), "HALF WRIT");
       await post("/__cofre/settings", { settings: { descriptor: before["descriptor"] } });
     });
     assert.deepEqual(await settingsNow(), before);

@@ -21,6 +21,8 @@ interface Setting<Value> {
   readonly allowed: string;
   /** All allowed values, if they are few. */
   readonly values?: readonly Value[];
+  /** The least and the greatest number, or number of characters. */
+  readonly between?: readonly [least: number, greatest: number];
   /** A probability is a whole number of thousandths, displayed and entered in percent. */
   readonly unit?: "thousandths";
   /** One sentence for users. */
@@ -232,6 +234,7 @@ export interface DescribedSetting {
   readonly default: unknown;
   readonly allowed: string;
   readonly values?: readonly unknown[];
+  readonly between?: readonly [least: number, greatest: number];
   readonly unit?: "thousandths";
   readonly doc: string;
   /** The settings of an object. */
@@ -254,12 +257,14 @@ export function describedSettings(): readonly DescribedSetting[] {
 }
 
 function described(table: Readonly<Record<string, Setting<unknown>>>): readonly DescribedSetting[] {
-  return Object.entries(table).map(([name, { default: initially, allowed, values, unit, doc }]) => {
+  return Object.entries(table).map(([name, setting]) => {
+    const { default: initially, allowed, values, between, unit, doc } = setting;
     return {
       name,
       default: initially,
       allowed,
       ...(values === undefined ? {} : { values }),
+      ...(between === undefined ? {} : { between }),
       ...(unit === undefined ? {} : { unit }),
       doc,
     };
@@ -425,6 +430,7 @@ function wholeNumber(initially: number, min: number, max: number): ValueRules<nu
     allows: (value): value is number =>
       typeof value === "number" && Number.isInteger(value) && value >= min && value <= max,
     allowed: `a whole number from ${min} to ${max}`,
+    between: [min, max],
   };
 }
 
@@ -434,6 +440,7 @@ function text(initially: string, shortest: number, longest: number): ValueRules<
     allows: (value): value is string =>
       typeof value === "string" && value.length >= shortest && value.length <= longest,
     allowed: `a text of ${shortest} to ${longest} characters`,
+    between: [shortest, longest],
   };
 }
 

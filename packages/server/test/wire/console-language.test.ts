@@ -4,6 +4,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { describe, test } from "node:test";
 import { entryKinds, ledgerAccounts } from "../../src/ledger/journal.ts";
+import { describedSettings } from "../../src/merchant/settings.ts";
 import { userActions } from "../../src/user/audit.ts";
 import { errorTable, type ErrorRow } from "../../src/wire/errors/error-table.ts";
 import { endpointActions } from "../../src/wire/permission.ts";
@@ -74,6 +75,7 @@ const untranslated: Readonly<Record<string, string>> = {
   "[not kept]": "what the server records in place of a value",
   "Idempotency-Key": "a header",
   "Header X-Cofre-Account": "the beginning of a server's message",
+  " must be ": "a part of a server's message",
   'main input[type="search"]': "a selector",
   "main tbody tr": "a selector",
   "status:declined amount:>500 country:mx": "what a search expects",
@@ -87,7 +89,6 @@ const untranslated: Readonly<Record<string, string>> = {
   Manaus: "a city",
   Cancún: "a city",
   Tijuana: "a city",
-  held: "a class",
   captured: "a class",
   refunded: "a class",
 };
@@ -181,12 +182,38 @@ describe("the languages of the console", () => {
   test("every text is used, and no other is asked for", () => {
     const used = new Set(
       scripts.flatMap((name) =>
-        [...textOf(name).matchAll(/"([a-z_\d]+(?:\.[a-z_\d]+)*)"/g)].map(([, key = ""]) => key),
+        [...textOf(name).matchAll(/"([a-z_\d]+(?:\.\w+)*)"/g)].map(([, key = ""]) => key),
       ),
     );
     assert.deepEqual(
       Object.keys(english).filter((key) => !used.has(key)),
       [],
+    );
+  });
+
+  test("every setting has a name in the language, and each list has its form", async () => {
+    const { settingGroups, listForms } = (await import(
+      pathToFileURL(`${folder}setting-words.js`).href
+    )) as {
+      readonly settingGroups: readonly {
+        readonly settings: Readonly<Record<string, string>>;
+      }[];
+      readonly listForms: Readonly<Record<string, string>>;
+    };
+    const described = describedSettings().flatMap(({ settings, ...each }) =>
+      settings === undefined
+        ? [each]
+        : settings.map((inner) => ({ ...inner, name: `${each.name}.${inner.name}` })),
+    );
+    assert.deepEqual(
+      settingGroups.flatMap(({ settings }) => Object.keys(settings)).toSorted(),
+      described.map(({ name }) => name).toSorted(),
+    );
+    assert.deepEqual(
+      Object.keys(listForms).toSorted(),
+      described
+        .flatMap(({ name, ...each }) => (Array.isArray(each.default) ? [name] : []))
+        .toSorted(),
     );
   });
 
@@ -313,6 +340,25 @@ describe("the languages of the console", () => {
       [],
       "no words for what the server does not have",
     );
+  });
+
+  test("the page finds the field of each refusal whose message begins with it", async () => {
+    const { refusedField } = (await import(pathToFileURL(`${folder}refusals.js`).href)) as {
+      readonly refusedField: (code: string, message: string) => string | undefined;
+    };
+    let found = 0;
+    for (const [code, { message, field }] of Object.entries<ErrorRow>(errorTable)) {
+      const expected = field?.split(".").at(-1);
+      const known = refusedField(code, message);
+      if (expected === undefined || !/^\w+$/.test(expected) || known === undefined) continue;
+      assert.equal(known, expected, code);
+      found += 1;
+    }
+    assert.ok(found > 10, `${found} refusals`);
+    for (const code of ["BP-CAP-6", "BP-CAP-11", "BP-REF-3", "BP-REF-4", "BP-REF-5"] as const)
+      assert.equal(refusedField(code, errorTable[code].message), "amount", code);
+    assert.equal(refusedField("COFRE-73", "Parameter clock must be a time"), "clock");
+    assert.equal(refusedField("COFRE-14", errorTable["COFRE-14"].message), undefined, "control");
   });
 
   describe("a refusal by the server", () => {

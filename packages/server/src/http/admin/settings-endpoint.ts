@@ -39,7 +39,7 @@ const answerSchema = new NamedSchema(
       described: {
         ...json.list(json.anyObject),
         description:
-          "With `describe`: name, default, allowed, doc, the values of an enumeration, and unit for thousandths.",
+          "With `describe`: name, default, allowed, doc, the values of an enumeration, between (the least and greatest number, or number of characters), and unit for thousandths.",
       },
     },
   ),

@@ -1,0 +1,30 @@
+// What the page shows as text.
+
+/**
+ * Characters that change the text direction or are invisible: shown by their code points, so that
+ * the page shows a text as it is stored.
+ */
+export const unseen = /[\p{Cc}\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/gu;
+
+/** @param {string} text */
+export function shown(text) {
+  return text.replaceAll(
+    unseen,
+    (character) =>
+      `[U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}]`,
+  );
+}
+
+/**
+ * Shows a status message, which screen readers announce; an empty text removes it.
+ * @param {string} text
+ */
+export function say(text) {
+  const status = document.getElementById("status");
+  if (status !== null && status.textContent !== text) status.textContent = text;
+}
+
+/** @param {unknown} error */
+export function problemText(error) {
+  return shown(error instanceof Error ? error.message : String(error));
+}
