@@ -59,6 +59,8 @@ const arrows: readonly {
 }[] = [
   { from: "kernel/", to: [] },
   { from: "payment/", to: ["kernel/", "vault/brand.ts"] },
+  // Clients of key services.
+  { from: "vault/providers/", to: ["kernel/", "vault/", "http-client/"] },
   { from: "vault/", to: ["kernel/"] },
   { from: "ledger/", to: ["kernel/", "payment/"] },
   {
@@ -322,7 +324,7 @@ const arrows: readonly {
  * together. Other modules use its interface and its types.
  */
 const vaultInside =
-  /^vault\/(?:aes|envelope|keyring|fingerprint|root-key.*|.*-vault|.*key-provider)\.ts$/;
+  /^vault\/(?:aes|envelope|keyring|fingerprint|root-key.*|.*-vault|.*key-provider|providers\/.*)\.ts$/;
 
 // --- Globals and modules with one owner ---------------------------------------------------------
 
@@ -384,6 +386,7 @@ const ownedModules: Readonly<Record<string, readonly string[]>> = {
     "start/temporary-cofre.ts",
     "cli/report-files.ts",
     "start/ready-file.ts",
+    "start/credential-file.ts",
   ],
   "node:child_process": ["cli/child-process.ts"],
   // The search for card numbers reads files, and the console's endpoint reads its own.

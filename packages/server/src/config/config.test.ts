@@ -123,6 +123,75 @@ describe("refusals", () => {
       /^COFRE_TLS needs a persistent COFRE_DATA_DIR/,
     ],
     [{ COFRE_TLS_PORT: "x" }, /^COFRE_TLS_PORT is "x"/],
+    ...["files", "transit", "kms:arn:aws:kms:sa-east-1:111122223333:key/1"].map(
+      (text) => [{ COFRE_ROOT_KEY: text }, /^COFRE_ROOT_KEY must be file, transit:/] as const,
+    ),
+    ...[
+      "https://bao.example/v1/cofre",
+      "https://bao.example/transit/cofre",
+      "https://bao.example/v1/transit/",
+      "https://bao.example/v1/transit/a%2Fb",
+      "https://bao.example/v1/transit/cofre?x=1",
+      "https://user@bao.example/v1/transit/cofre",
+    ].map(
+      (url) =>
+        [
+          { COFRE_ROOT_KEY: `transit:${url}` },
+          /^COFRE_ROOT_KEY must name a key of transit/,
+        ] as const,
+    ),
+    ...["http://bao.example", "http://localhost", "http://192.0.2.1", "ftp://bao.example"].map(
+      (origin) =>
+        [
+          { COFRE_ROOT_KEY: `transit:${origin}/v1/transit/cofre` },
+          /^COFRE_ROOT_KEY must be https:\/\/ unless the service is on this machine/,
+        ] as const,
+    ),
+    ...[
+      "arn:aws:kms:sa-east-1:111122223333:alias/cofre",
+      "arn:aws:kms:sa-east-1:1111:key/1",
+      "arn:aws:s3:sa-east-1:111122223333:key/1",
+      "alias/cofre",
+    ].map(
+      (arn) =>
+        [
+          { COFRE_ROOT_KEY: `aws-kms:${arn}` },
+          /^COFRE_ROOT_KEY must have the ARN of a key/,
+        ] as const,
+    ),
+    [
+      { COFRE_ROOT_KEY: "transit:https://bao.example/v1/transit/cofre" },
+      /^COFRE_ROOT_KEY needs COFRE_ROOT_KEY_SECRET_FILE/,
+    ],
+    [
+      {
+        COFRE_ROOT_KEY: "transit:https://bao.example/v1/transit/cofre",
+        COFRE_ROOT_KEY_SECRET_FILE: "token",
+        COFRE_DATA_DIR: ":memory:",
+      },
+      /^COFRE_ROOT_KEY needs a persistent COFRE_DATA_DIR/,
+    ],
+    [
+      {
+        COFRE_ROOT_KEY: "transit:https://bao.example/v1/transit/cofre",
+        COFRE_ROOT_KEY_SECRET_FILE: "token",
+        COFRE_ROOT_KEY_ENDPOINT: "https://kms.example",
+      },
+      /^COFRE_ROOT_KEY_ENDPOINT is for aws-kms only/,
+    ],
+    [
+      {
+        COFRE_ROOT_KEY: "aws-kms:arn:aws-iso:kms:us-iso-east-1:111122223333:key/1",
+        COFRE_ROOT_KEY_SECRET_FILE: "credentials",
+      },
+      /^COFRE_ROOT_KEY is in a partition whose address COFRE_ROOT_KEY_ENDPOINT must name/,
+    ],
+    [
+      { COFRE_ROOT_KEY_SECRET_FILE: "token" },
+      /^COFRE_ROOT_KEY_SECRET_FILE needs COFRE_ROOT_KEY with the address of a key service\.$/,
+    ],
+    [{ COFRE_ROOT_KEY_ENDPOINT: "https://kms.example" }, /^COFRE_ROOT_KEY_ENDPOINT needs COFRE_R/],
+    [{ COFRE_ROOT_KEY_TIMEOUT_MS: "99" }, /^COFRE_ROOT_KEY_TIMEOUT_MS is "99"/],
     [
       { COFRE_PORT: "65536" },
       /^COFRE_PORT is "65536", but must be a whole number from 0 to 65535\.$/,
@@ -391,6 +460,36 @@ test("a loopback acquirer is taken, over IPv4 and IPv6", () => {
     configOf({ COFRE_ACQUIRER_URL: "http://[::1]:8788" }).acquirerUrl?.hostname,
     "[::1]",
   );
+});
+
+test("a root key is in a file, or in a key service whose address is shown", () => {
+  const read = (text: string, more: Readonly<Record<string, string>> = {}) =>
+    configOf({ COFRE_ROOT_KEY: text, COFRE_ROOT_KEY_SECRET_FILE: "token", ...more });
+  assert.deepEqual(configOf({}).rootKey, { kind: "file" });
+
+  const transit = "transit:https://bao.example:8200/v1/team/eu/transit/cofre-1";
+  assert.deepEqual(read(transit).rootKey, {
+    kind: "transit",
+    url: new URL("https://bao.example:8200"),
+    mount: "team/eu/transit",
+    key: "cofre-1",
+  });
+  assert.ok("rootKey" in read("transit:http://127.0.0.1:8200/v1/transit/cofre"));
+
+  const arn = "arn:aws:kms:sa-east-1:111122223333:key/mrk-0";
+  const region = "sa-east-1";
+  const url = new URL("https://kms.sa-east-1.amazonaws.com");
+  assert.deepEqual(read(`aws-kms:${arn}`).rootKey, { kind: "aws-kms", arn, region, url });
+  const china = read("aws-kms:arn:aws-cn:kms:cn-north-1:111122223333:key/1").rootKey;
+  assert.equal("url" in china && china.url?.host, "kms.cn-north-1.amazonaws.com.cn");
+  const isolated = read("aws-kms:arn:aws-iso:kms:us-iso-east-1:111122223333:key/1", {
+    COFRE_ROOT_KEY_ENDPOINT: "https://kms.example",
+  });
+  assert.equal(isolated.rootKeyEndpoint?.host, "kms.example");
+
+  for (const text of [transit, `aws-kms:${arn}`])
+    assert.ok(settingsAsText(read(text)).includes(`COFRE_ROOT_KEY = ${text}\n`), text);
+  assert.ok(settingsAsText(configOf({})).includes("COFRE_ROOT_KEY = file\n"));
 });
 
 test("printing or serialising a configuration shows no secret", () => {

@@ -55,6 +55,7 @@ export function readConfig(sources: ConfigSources): ConfigReading {
       ...acquirerProblems(values),
       ...databaseProblems(values),
       ...tlsProblems(values),
+      ...rootKeyProblems(values),
       ...keyProblems(values),
     );
   if (problems.length > 0) return { problems };
@@ -180,6 +181,35 @@ function tlsProblems({ tls, dataDirectory }: Readonly<Record<string, unknown>>):
   return [
     "COFRE_TLS needs a persistent COFRE_DATA_DIR, which has the authority that clients trust.",
   ];
+}
+
+/** Credentials and an address for a key service that is used, and for no other. */
+function rootKeyProblems(values: Readonly<Record<string, unknown>>): string[] {
+  const { rootKey, rootKeySecretFile, rootKeyCa, rootKeyEndpoint, dataDirectory } =
+    values as Partial<Config>;
+  if (rootKey === undefined) return [];
+  if (rootKey.kind === "file") {
+    const left = [
+      ...(rootKeySecretFile === undefined ? [] : ["COFRE_ROOT_KEY_SECRET_FILE"]),
+      ...(rootKeyCa === undefined ? [] : ["COFRE_ROOT_KEY_CA"]),
+      ...(rootKeyEndpoint === undefined ? [] : ["COFRE_ROOT_KEY_ENDPOINT"]),
+    ];
+    return left.map((name) => `${name} needs COFRE_ROOT_KEY with the address of a key service.`);
+  }
+  const problems: string[] = [];
+  if (rootKeySecretFile === undefined)
+    problems.push("COFRE_ROOT_KEY needs COFRE_ROOT_KEY_SECRET_FILE with the credentials.");
+  if (dataDirectory === ":memory:")
+    problems.push(
+      "COFRE_ROOT_KEY needs a persistent COFRE_DATA_DIR, which has the keys that it wraps.",
+    );
+  if (rootKey.kind === "transit" && rootKeyEndpoint !== undefined)
+    problems.push("COFRE_ROOT_KEY_ENDPOINT is for aws-kms only: COFRE_ROOT_KEY has the address.");
+  if (rootKey.kind === "aws-kms" && rootKey.url === undefined && rootKeyEndpoint === undefined)
+    problems.push(
+      "COFRE_ROOT_KEY is in a partition whose address COFRE_ROOT_KEY_ENDPOINT must name.",
+    );
+  return problems;
 }
 
 const shortestKeyBeyondLoopback = 16;

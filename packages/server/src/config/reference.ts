@@ -1,4 +1,5 @@
 import { posix } from "node:path";
+import { rootKeyText } from "./root-key-address.ts";
 import { type Config, type SettingName, settingRows } from "./settings.ts";
 
 /**
@@ -53,5 +54,6 @@ function withoutLinks(doc: string): string {
 function shownValue(value: Config[SettingName]): string {
   if (value === undefined) return "(none)";
   if (value instanceof URL) return value.href;
+  if (typeof value === "object" && "kind" in value) return rootKeyText(value);
   return typeof value === "object" ? "(set, not shown)" : String(value);
 }

@@ -10,6 +10,7 @@ import {
   readOwnKey,
   readUpstreamUrl,
 } from "./readers.ts";
+import { readRootKey } from "./root-key-address.ts";
 
 interface Setting<Value> {
   readonly variable: `COFRE_${string}`;
@@ -70,6 +71,42 @@ export const settings = {
     fallback: "data",
     read: readDirectory,
     doc: "Directory of all data, the sandbox's root key included; created if missing. `:memory:` keeps nothing after the process.",
+  },
+  rootKey: {
+    variable: "COFRE_ROOT_KEY",
+    form: "file, transit:https://HOST/v1/MOUNT/KEY or aws-kms:ARN",
+    fallback: "file",
+    read: readRootKey,
+    doc: "Holder of the root key: `root.key` in COFRE_DATA_DIR, or a [key service](key-services.md).",
+  },
+  rootKeySecretFile: {
+    variable: "COFRE_ROOT_KEY_SECRET_FILE",
+    form: "file",
+    fallback: undefined,
+    read: readDirectory,
+    doc: "File with the credentials for [the key service](key-services.md): a token, or AWS credentials. Read again for each call.",
+  },
+  rootKeyCa: {
+    variable: "COFRE_ROOT_KEY_CA",
+    form: "certificates in PEM",
+    fallback: undefined,
+    secret: true,
+    read: readCertificates,
+    doc: "Certificate authorities for the key service instead of the well-known ones; usually a file.",
+  },
+  rootKeyEndpoint: {
+    variable: "COFRE_ROOT_KEY_ENDPOINT",
+    form: "https://HOST[:PORT]",
+    fallback: undefined,
+    read: readUpstreamUrl,
+    doc: "Address of AWS KMS instead of the region's own, such as that of a VPC endpoint. `http://` only on this machine.",
+  },
+  rootKeyTimeoutMs: {
+    variable: "COFRE_ROOT_KEY_TIMEOUT_MS",
+    form: "100 to 60000",
+    fallback: "5000",
+    read: wholeNumber(100, 60_000),
+    doc: "Time limit of one call to the key service, in milliseconds.",
   },
   requestLog: {
     variable: "COFRE_REQUEST_LOG",

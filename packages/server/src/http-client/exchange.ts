@@ -20,6 +20,8 @@ export interface HttpRequest {
   readonly largestAnswer: number;
   /** Whether the body of an answer with this status is read; by default, always. */
   readonly reads?: (status: number) => boolean;
+  /** Ends the exchange before its time limit. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 export type HttpOutcome =
@@ -109,7 +111,15 @@ class Exchange {
     this.#agent = agent;
   }
 
-  async run({ method, url, headers, body, leftMs, ...reading }: HttpRequest): Promise<HttpOutcome> {
+  async run({
+    method,
+    url,
+    headers,
+    body,
+    leftMs,
+    signal,
+    ...reading
+  }: HttpRequest): Promise<HttpOutcome> {
     const { scheduler, protocol, connectMs } = this.#options;
     const open = protocol === "https:" ? https.request : http.request;
     const request: ClientRequest = open(url, { agent: this.#agent, method, headers });
@@ -121,6 +131,10 @@ class Exchange {
           if (!this.#isConnected) this.#fail("connection");
         }),
       );
+    const abort = (): void => this.#fail("timeout");
+    signal?.addEventListener("abort", abort, { once: true });
+    cancels.push(() => signal?.removeEventListener("abort", abort));
+    if (signal?.aborted === true) abort();
     request.on("error", (error) => {
       if (!this.#isAnswering) this.#fail(isRefusal(error) ? "refused" : "connection");
     });
@@ -180,7 +194,10 @@ async function answerOf(
   const isFramed =
     response.complete &&
     (headers["content-length"] !== undefined || headers["transfer-encoding"] !== undefined);
-  return { kind: "answered", status, headers, body: Buffer.concat(pieces), isFramed };
+  const body = Buffer.concat(pieces);
+  // The caller may wipe the body, so no copy of it is left here.
+  for (const piece of pieces) piece.fill(0);
+  return { kind: "answered", status, headers, body, isFramed };
 }
 
 function isWhole(outcome: HttpOutcome, { reads = () => true }: Reading): boolean {

@@ -218,6 +218,16 @@ export const logEvents = {
     doc: "On PostgreSQL, once an hour while one of the two [ages](postgres.md#figures) is too high.",
     fields: { frozenAge: "number", snapshotAge: "number" },
   },
+  root_key_unusable: {
+    level: "error",
+    doc: "The [key service](key-services.md#when-the-service-does-not-answer) does not unwrap with the root key. The server runs on with the keys in its memory, but cannot be started again. `failure`: unavailable, unauthorized, denied or wrong.",
+    fields: { keyId: "text", failure: "text" },
+  },
+  root_key_usable: {
+    level: "info",
+    doc: "The key service unwraps with the root key again.",
+    fields: { keyId: "text" },
+  },
   row_refused: {
     level: "error",
     doc: "A row of a user or session was written [without this installation's keys](audit.md#users-and-sessions): it is treated as missing.",

@@ -16,6 +16,7 @@ import { Keyring } from "../vault/keyring.ts";
 import { hasKeyFiles, openKeyFiles } from "../vault/root-key-file.ts";
 import { RowMacs } from "../vault/row-mac.ts";
 import { lastUnkeyedEntryOf, openKeys, upgradeNoteOf } from "./open-keys.ts";
+import { remoteRootKey } from "./open-root-key.ts";
 import { databaseFileOf, databaseOf } from "./open-store.ts";
 import { ownRandom, type Ports, systemPorts } from "./ports.ts";
 
@@ -51,19 +52,21 @@ export async function openAudit(config: Config): Promise<OpenAudit> {
 async function entryCheckOf(config: Config): Promise<((row: AuditRow) => boolean) | undefined> {
   const { dataDirectory: directory, environment } = config;
   if (directory === ":memory:" || !(await hasKeyFiles(directory))) return undefined;
-  const files = await openKeyFiles({ directory, environment, create: false, random: ownRandom });
+  const root = remoteRootKey(config, systemPorts);
+  const random = ownRandom;
+  const files = await openKeyFiles({ directory, environment, create: false, random, root });
   const { provider, store, secretFile } = files;
   const keyring = await Keyring.open({
     provider,
     store,
     environment,
-    random: ownRandom,
+    random,
     clock: systemClock,
     create: false,
   });
   const upgrade = await upgradeNoteOf(config, {
     provider,
-    random: ownRandom,
+    random,
     file: secretFile("rows"),
   }).load();
   const macs = new RowMacs((label) => keyring.derivedKey(label), upgrade);
@@ -108,7 +111,7 @@ export async function beginIncarnation(
  */
 export async function openMoveSides(
   config: Config,
-  ports: Pick<Ports, "clock" | "random"> = systemPorts,
+  ports: Ports = systemPorts,
 ): Promise<MoveSides> {
   await using parts = new AsyncDisposableStack();
   const source = await openMoveSource(databaseFileOf(config.dataDirectory));

@@ -9,11 +9,13 @@ import { SlotLeaseKeeper } from "../recovery/slot-lease-keeper.ts";
 import { StoreOpenError } from "../stores/embedded/open-error.ts";
 import type { RunningStore } from "../stores/store.ts";
 import { refuseOlderBackup, refuseOtherKeys } from "./key-checks.ts";
+import { startJobs } from "./jobs.ts";
 import { slotEvent } from "./log-events.ts";
 import { type Incarnation, incarnationOf } from "./open-incarnation.ts";
 import { hasNoKeys, type Keys, openKeys } from "./open-keys.ts";
 import { databaseFileOf, openStore } from "./open-store.ts";
 import { ownRandom, type WatchedPorts } from "./ports.ts";
+import { RootKeyWatch } from "./root-key-watch.ts";
 
 /** The parts on which the rest of a server is built. */
 export interface Foundation {
@@ -58,7 +60,9 @@ export async function openFoundation(
   // Keys are created once, before anything is sealed. Lost keys must be restored from a backup: new
   // ones never replace them.
   const keys = await openKeys(config, ports, isNew, pair);
-  const { vault, upgrade, keySetId } = keys;
+  const { vault, upgrade, keySetId, remoteRoot: provider } = keys;
+  if (provider !== undefined)
+    await startJobs([new RootKeyWatch({ provider, scheduler, log })], parts);
   if (!isNew) await refuseOtherKeys(config, store, vault, keySetId);
   // A node of the previous version may return before the upgrade begins.
   if (upgrade.earlier !== "none" && config.databaseUrl !== undefined) upgrade.earlier = "written";

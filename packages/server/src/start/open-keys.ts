@@ -10,6 +10,7 @@ import {
   createMemoryKeyProvider,
   createMemoryWrappedKeyStore,
 } from "../vault/memory-key-provider.ts";
+import type { KeyProvider } from "../vault/key-provider.ts";
 import { hasKeyFiles, openKeyFiles } from "../vault/root-key-file.ts";
 import { noEarlierRows, RowMacs, type RowUpgrade } from "../vault/row-mac.ts";
 import {
@@ -20,6 +21,7 @@ import {
   type Sealing,
 } from "../vault/sealed-secret.ts";
 import type { Vault } from "../vault/vault.ts";
+import { remoteRootKey } from "./open-root-key.ts";
 import { ownRandom, type Ports } from "./ports.ts";
 
 export interface Keys {
@@ -35,6 +37,8 @@ export interface Keys {
   readonly sealing: Sealing;
   /** Identifies the keys that cards are sealed with. */
   readonly keySetId: string;
+  /** The root key, if a key service holds it. */
+  readonly remoteRoot: KeyProvider | undefined;
 }
 
 /**
@@ -47,11 +51,13 @@ export async function hasNoKeys({ dataDirectory }: Config): Promise<boolean> {
 
 export async function openKeys(
   config: Config,
-  { clock, random }: Pick<Ports, "clock" | "random">,
+  ports: Pick<Ports, "clock" | "random" | "scheduler" | "elapsedMs">,
   create: boolean,
   pair?: Promise<RsaPair>,
 ): Promise<Keys> {
   const { environment, dataDirectory: directory } = config;
+  const { clock, random } = ports;
+  const root = remoteRootKey(config, ports);
   const upgrade: RowUpgrade = create
     ? { ...noEarlierRows }
     : { earlier: "read", lastUnkeyedEntry: 0 };
@@ -60,7 +66,7 @@ export async function openKeys(
   const files =
     directory === ":memory:"
       ? undefined
-      : await openKeyFiles({ directory, environment, create, random, isSeparate });
+      : await openKeyFiles({ directory, environment, create, random, root, isSeparate });
   const { provider, store } = files ?? {
     provider: createMemoryKeyProvider(random),
     store: createMemoryWrappedKeyStore(),
@@ -87,6 +93,7 @@ export async function openKeys(
       key: keyring.derivedKey("sealing 1 users"),
       isEarlierWritten: () => upgrade.earlier !== "none",
     }),
+    remoteRoot: root,
     vault: createLocalVault({ keyring, environment, random, upgrade }),
     worldVault: createLocalVault({ keyring, environment, random }),
     macs: new RowMacs((label) => keyring.derivedKey(label), upgrade),

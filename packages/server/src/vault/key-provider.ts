@@ -1,6 +1,8 @@
+import { timingSafeEqual } from "node:crypto";
+
 /**
- * Holder of the root key: a file, a KMS or an HSM. The root key never leaves it; 256-bit keys are
- * passed in and returned wrapped.
+ * Holder of the root key: a file, a key management service or an HSM. The root key never leaves it;
+ * 256-bit keys are passed in and returned wrapped. `wrap` and `unwrap` reject with RootKeyError.
  */
 export interface KeyProvider {
   /**
@@ -8,16 +10,26 @@ export interface KeyProvider {
    * unwrap them. Public.
    */
   readonly keyId: string;
-  /** Wraps a key and binds it to `label`. The caller still owns `key` and wipes it. */
-  wrap(key: Uint8Array, label: string): Promise<Uint8Array>;
   /**
-   * Returns the key that was wrapped under this label; the caller wipes it. Rejects with
-   * KeyringError when it does not unwrap.
+   * Wraps a key and binds it to `label`. The caller still owns `key` and wipes it. What it returns
+   * counts only after it was unwrapped: callers use provenWrap.
    */
-  unwrap(wrapped: Uint8Array, label: string): Promise<Uint8Array>;
-  /** Whether the root key is usable now. Never rejects. */
-  health(): Promise<"ok" | "unavailable">;
+  wrap(key: Uint8Array, label: string, signal?: AbortSignal): Promise<Uint8Array>;
+  /** Returns the key that was wrapped under this label; the caller wipes it. */
+  unwrap(wrapped: Uint8Array, label: string, signal?: AbortSignal): Promise<Uint8Array>;
+  /** Whether the root key is usable now: unwraps a canary and compares it. Never rejects. */
+  health(signal?: AbortSignal): Promise<"ok" | RootKeyFailure>;
 }
+
+/**
+ * Why a root key was not used, from the mildest to the gravest (docs/decisions/0021).
+ *
+ * - `unavailable`: no answer, or none that says anything about the key. It may be tried again.
+ * - `unauthorized`: the service does not accept our credentials or permissions.
+ * - `denied`: the service stated that this key is disabled, deleted or too old.
+ * - `wrong`: the wrapped key was altered or moved, or the provider returned another key.
+ */
+export type RootKeyFailure = "unavailable" | "unauthorized" | "denied" | "wrong";
 
 /**
  * The keys of an installation are unusable in their present state. The message has the cause and no
@@ -27,8 +39,46 @@ export class KeyringError extends Error {
   override readonly name = "KeyringError";
 }
 
+/** The root key did not wrap or unwrap. */
+export class RootKeyError extends KeyringError {
+  readonly failure: RootKeyFailure;
+
+  constructor(failure: RootKeyFailure, message: string) {
+    super(message);
+    this.failure = failure;
+  }
+}
+
 /**
  * Another process has replaced the stored keys since they were read: the caller can continue after
  * reading them again.
  */
 export class KeysChangedElsewhere extends KeyringError {}
+
+/** Error for a wrapped key that this root key did not wrap under this label. */
+export function doesNotUnwrap(label: string): RootKeyError {
+  return new RootKeyError(
+    "wrong",
+    `the key ${label} does not unwrap: it was altered, moved, or wrapped for another use`,
+  );
+}
+
+/**
+ * Wraps a key, unwraps the result and compares them: a provider that returned something else would
+ * be noticed only at the next start, when no other copy of the key is left.
+ */
+export async function provenWrap(
+  provider: KeyProvider,
+  key: Uint8Array,
+  label: string,
+): Promise<Uint8Array> {
+  const wrapped = await provider.wrap(key, label);
+  const unwrapped = await provider.unwrap(wrapped, label);
+  const isSame = unwrapped.length === key.length && timingSafeEqual(unwrapped, key);
+  unwrapped.fill(0);
+  if (isSame) return wrapped;
+  throw new RootKeyError(
+    "wrong",
+    `the root key's provider returned a wrapped key for ${label} that unwraps to another key`,
+  );
+}

@@ -7,7 +7,12 @@ import type { Instant } from "../kernel/instant.ts";
 import type { Random } from "../kernel/random.ts";
 import { keyLength } from "./aes.ts";
 import type { VersionedKek } from "./envelope.ts";
-import { KeyringError, type KeyProvider, KeysChangedElsewhere } from "./key-provider.ts";
+import {
+  KeyringError,
+  type KeyProvider,
+  KeysChangedElsewhere,
+  provenWrap,
+} from "./key-provider.ts";
 
 /** `epoch`: the stored name of the key encryption keys. */
 export const keyPurposes = ["epoch", "fingerprint"] as const;
@@ -349,7 +354,7 @@ export class Keyring {
     const { provider, random, clock } = this.#options;
     const bytes = random.bytes(keyLength);
     try {
-      const wrapped = await provider.wrap(bytes, this.#label(purpose, id));
+      const wrapped = await provenWrap(provider, bytes, this.#label(purpose, id));
       return {
         record: { purpose, id, createdAt: clock.now(), wrapsReserved: 0, wrapped },
         key: createSecretKey(bytes),

@@ -2,7 +2,7 @@ import { createHmac, createSecretKey, hkdfSync, type KeyObject } from "node:cryp
 import { assert } from "../kernel/assert.ts";
 import type { Random } from "../kernel/random.ts";
 import { decryptGcm, encryptGcm, keyLength, nonceLength, tagLength } from "./aes.ts";
-import { KeyringError, type KeyProvider } from "./key-provider.ts";
+import { doesNotUnwrap, type KeyProvider } from "./key-provider.ts";
 import type { WrappedKeys, WrappedKeyStore } from "./keyring.ts";
 
 const wrappedLength = nonceLength + keyLength + tagLength;
@@ -67,10 +67,7 @@ export function createMemoryKeyProvider(
       const unwrapped = isDerived
         ? unwrapWith(wrappingKey, wrapped.subarray(1), label)
         : unwrapWith(key, wrapped, label);
-      if (unwrapped === undefined)
-        throw new KeyringError(
-          `the key ${label} does not unwrap: it was altered, moved, or wrapped for another use`,
-        );
+      if (unwrapped === undefined) throw doesNotUnwrap(label);
       return unwrapped;
     },
     async health() {

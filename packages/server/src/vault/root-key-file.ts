@@ -17,7 +17,7 @@ import { createMemoryKeyProvider } from "./memory-key-provider.ts";
 import type { SecretFile } from "./sealed-secret.ts";
 
 /**
- * Owns two files of one directory. `root.key` holds the root key in the clear: the magic line, the
+ * Owns two files of one directory. `root.key`, unless a service holds the root key, holds the root key in the clear: the magic line, the
  * length of the environment id, the id, 32 bytes of key, and as check value an HMAC under the key
  * of everything before it. It never changes. `keys.<n>.json` holds the wrapped keys. A change
  * creates a file with the next number, which fails if it exists: two processes that change the same
@@ -32,6 +32,8 @@ interface KeyFilesOptions {
    */
   readonly create: boolean;
   readonly random: Random;
+  /** The root key, if a service holds it: then there is no `root.key`. */
+  readonly root?: KeyProvider | undefined;
   /** See createMemoryKeyProvider. */
   readonly isSeparate?: () => boolean;
 }
@@ -67,8 +69,30 @@ export async function openKeyFiles({
   environment,
   create,
   random,
+  root,
   isSeparate,
 }: KeyFilesOptions): Promise<KeyFiles> {
+  if (root !== undefined && create) await mkdir(directory, { recursive: true, mode: 0o700 });
+  return {
+    provider:
+      root ??
+      createMemoryKeyProvider(
+        random,
+        await openRoot({ directory, environment, create, random }),
+        isSeparate,
+      ),
+    store: keysFiles(directory, random),
+    secretFile: (name) => secretFile(join(directory, `${name}.sealed`), directory, random),
+  };
+}
+
+/** The root key in `root.key`, owned by the caller. */
+async function openRoot({
+  directory,
+  environment,
+  create,
+  random,
+}: KeyFilesOptions): Promise<Uint8Array> {
   const rootPath = join(directory, "root.key");
   let content = await readPrivate(rootPath, largestRootFile);
   if (content === undefined && (await generationsIn(directory)).length > 0) {
@@ -77,7 +101,7 @@ export async function openKeyFiles({
     content = await readPrivate(rootPath, largestRootFile);
     if (content === undefined) {
       throw new KeyringError(
-        `${rootPath} is missing, but there are keys that were wrapped by it: restore the root key from its backup`,
+        `${rootPath} is missing, but there are keys that were wrapped by it: restore the root key from its backup, or set COFRE_ROOT_KEY if a service holds it`,
       );
     }
   }
@@ -91,12 +115,7 @@ export async function openKeyFiles({
     content = await readPrivate(rootPath, largestRootFile);
   }
   if (content === undefined) throw new KeyringError(`${rootPath} has vanished after it was made`);
-  const root = readRoot(content, rootPath, environment);
-  return {
-    provider: createMemoryKeyProvider(random, root, isSeparate),
-    store: keysFiles(directory, random),
-    secretFile: (name) => secretFile(join(directory, `${name}.sealed`), directory, random),
-  };
+  return readRoot(content, rootPath, environment);
 }
 
 /**
@@ -275,6 +294,9 @@ async function generationsIn(directory: string): Promise<number[]> {
   }
 }
 
+/** Of a root key in a file, or of one in a service. */
+const rootKeyIdForm = /^(?:[0-9a-f]{16}|(?:transit|aws-kms):[\w.:/-]{1,200})$/;
+
 const keysFormat = "cofre wrapped keys 1";
 
 function printKeys({ environment, rootKeyId, keys }: WrappedKeys): string {
@@ -298,7 +320,7 @@ function parseKeys(text: string): WrappedKeys | undefined {
   const { environment, rootKeyId, keys: rows } = file;
   if (typeof environment !== "string" || typeof rootKeyId !== "string" || !Array.isArray(rows))
     return undefined;
-  if (!isEnvironmentId(environment) || !/^[0-9a-f]{16}$/.test(rootKeyId)) return undefined;
+  if (!isEnvironmentId(environment) || !rootKeyIdForm.test(rootKeyId)) return undefined;
   const keys = rows.map((row: unknown) => parseKey(row));
   return keys.every((key) => key !== undefined) ? { environment, rootKeyId, keys } : undefined;
 }

@@ -1,7 +1,7 @@
 import { hkdfSync, type KeyObject } from "node:crypto";
 import type { Random } from "../kernel/random.ts";
 import { decryptGcm, encryptGcm, keyLength, nonceLength, tagLength } from "./aes.ts";
-import { KeyringError, type KeyProvider } from "./key-provider.ts";
+import { KeyringError, type KeyProvider, provenWrap } from "./key-provider.ts";
 
 /**
  * Storage of one sealed secret. `saveFirst` stores its argument durably and atomically unless a
@@ -150,7 +150,7 @@ async function seal(
 ): Promise<Uint8Array> {
   const dek = random.bytes(keyLength);
   try {
-    const wrapped = await provider.wrap(dek, label);
+    const wrapped = await provenWrap(provider, dek, label);
     const nonce = random.bytes(nonceLength);
     const { ciphertext, tag } = encryptGcm(dek, nonce, Buffer.from(label), content);
     const length = Uint8Array.of(wrapped.length >> 8, wrapped.length & 0xff);

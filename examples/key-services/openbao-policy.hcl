@@ -1,0 +1,14 @@
+# The permissions of Cofre's token: wrap and unwrap with one key, and renew the token itself.
+# "create" is left out on purpose: with it, a wrong name in COFRE_ROOT_KEY makes a new key.
+path "transit/encrypt/cofre" {
+  capabilities = ["update"]
+}
+path "transit/decrypt/cofre" {
+  capabilities = ["update"]
+}
+path "auth/token/lookup-self" {
+  capabilities = ["read"]
+}
+path "auth/token/renew-self" {
+  capabilities = ["update"]
+}
