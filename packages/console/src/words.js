@@ -315,6 +315,7 @@ const auditActions = {
   simulator_instructed: t("audited.simulator_instructed"),
   unlock: t("audited.unlock"),
   viewed: t("audited.viewed"),
+  views_changed: t("audited.views_changed"),
   world_changed: t("audited.world_changed"),
   world_created: t("audited.world_created"),
 };

@@ -36,6 +36,7 @@ const rows: Readonly<Record<string, Row>> = {
   "/__cofre/payments": ownOnly,
   "/__cofre/figures": ownOnly,
   "/__cofre/tokens": ownOnly,
+  "/__cofre/views": ownOnly,
   "/__cofre/payment": ownOnly,
   "/__cofre/simulator": ownOnly,
   "/__cofre/worlds": { account: "all", world: "all", publicKey: "all", anonymous: "all" },
@@ -154,6 +155,7 @@ async function settle(owner: Owner, world: TestServer): Promise<void> {
     ...key,
     settings: { imageUrl: `https://example.com/${word}.png` },
   });
+  await sent(world, "/__cofre/views", { ...key, save: word });
   await live(owner, world, word.toLowerCase());
   await sent(world, "/__cofre/faults", {
     ...key,

@@ -49,6 +49,7 @@ const scripts = [
   "request",
   "request-parts",
   "requests",
+  "saved-views",
   "sentences",
   "session",
   "setting-words",

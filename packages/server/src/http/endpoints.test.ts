@@ -47,6 +47,7 @@ const bare = {
   "/__cofre/requests": look,
   "/__cofre/payments": look,
   "/__cofre/tokens": look,
+  "/__cofre/views": read,
   "/__cofre/figures": read,
   "/__cofre/stats": read,
   "/__cofre/notifications": look,

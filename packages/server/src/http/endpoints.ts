@@ -32,6 +32,7 @@ import { statsEndpoint, statsOfWorld } from "./admin/stats-endpoint.ts";
 import { testCardsEndpoint } from "./admin/test-cards-endpoint.ts";
 import { timelineEndpoint } from "./admin/timeline-endpoint.ts";
 import { tokensEndpoint } from "./admin/tokens-endpoint.ts";
+import { viewsEndpoint } from "./admin/views-endpoint.ts";
 import { worldsEndpoints } from "./admin/worlds-endpoint.ts";
 import { consoleEndpoints } from "./console-endpoint.ts";
 import type { FaultQueue } from "./faults/fault-queue.ts";
@@ -101,6 +102,7 @@ function accountEndpoints(parts: EndpointsParts): readonly Endpoint[] {
     paymentsEndpoint(runner),
     figuresEndpoint(deps),
     tokensEndpoint(runner),
+    viewsEndpoint(runner, { forget }),
     statsEndpoint(({ id }) => {
       const world = paymentServices.worldOf(id);
       return world === undefined ? parts.stats() : statsOfWorld(world);

@@ -1,6 +1,7 @@
 import type { MerchantId } from "../kernel/ids.ts";
 import type { DeclineReason } from "../payment/payment.ts";
 import type { Route } from "./routing.ts";
+import type { SavedView } from "./saved-views.ts";
 import type { NotificationChaos, NotificationEndpoint } from "../notification/endpoint.ts";
 
 /** A merchant account: plain data. */
@@ -99,6 +100,8 @@ export interface AccountSettings {
   /** Faults that the sandbox injects into deliveries. */
   readonly notificationChaos: NotificationChaos;
   readonly simulator: SimulatorSettings;
+  /** Searches of the console's payment list. They change nothing of how payments are processed. */
+  readonly savedViews: readonly SavedView[];
 }
 
 /**

@@ -11,6 +11,13 @@ import {
 } from "../notification/endpoint.ts";
 import { type AddressCheck, isHidden, effectiveAddress } from "./receiver-address.ts";
 import { maximumRoutes, readRoutes, type Route } from "./routing.ts";
+import {
+  longestViewName,
+  maximumViews,
+  readSavedViews,
+  type SavedView,
+  viewFieldNames,
+} from "./saved-views.ts";
 import { countryCodes } from "../payment/countries.ts";
 import { rateTableNames, taxPolicyNames } from "../payment/pricing-tables.ts";
 
@@ -207,6 +214,12 @@ export const accountSettings = {
     allowed: "an object with all of the simulator's settings",
     doc: "How the simulated acquirer behaves towards this account.",
   },
+  savedViews: {
+    default: [],
+    allows: (value: unknown): value is readonly SavedView[] => readSavedViews(value) !== undefined,
+    allowed: `a list of at most ${maximumViews} objects with a name (1 to ${longestViewName} characters, each name once), and ${viewFieldNames.join(", ")}`,
+    doc: "Searches of the console's payment list, saved with a name; /__cofre/views changes them.",
+  },
 } satisfies SettingTable<AccountSettings>;
 
 export function defaultAccountSettings(): AccountSettings {
@@ -311,6 +324,7 @@ export function validateSettings(
       ...(isRecord(notificationChaos) ? notificationChaos : {}),
     },
     simulator: { ...current.simulator, ...(isRecord(simulator) ? simulator : {}) },
+    savedViews: readSavedViews(others["savedViews"]) ?? current.savedViews,
   };
   return { settings };
 }

@@ -16,6 +16,7 @@ export const endpointActions = [
   "endpoint_changed",
   "secrets_shown",
   "settings_changed",
+  "views_changed",
   "simulator_instructed",
   "faults_changed",
   "world_created",

@@ -354,6 +354,9 @@ export function newAccount(id: MerchantId, over: Partial<Account> = {}): Account
         lateAnswer: 0,
         doubleRequest: 0,
       },
+      savedViews: [
+        { name: `"Recusadas" <b>'\u{202e}\\ 😀`, search: "país:mx %_", columns: "state,code" },
+      ],
     },
     ...over,
   };

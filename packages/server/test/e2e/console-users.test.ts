@@ -64,9 +64,15 @@ interface Entry {
 
 /** Oldest first. */
 async function audit(): Promise<readonly Entry[]> {
-  const { body } = await staff.admin.call("/__cofre/audit", { limit: 200 });
-  assert.equal(body["status"], "SUCCESS", JSON.stringify(body));
-  return (body["entries"] as readonly Entry[]).toReversed();
+  const entries: Entry[] = [];
+  for (let next: unknown = undefined; next !== null;) {
+    const before = next === undefined ? {} : { before: next };
+    const { body } = await staff.admin.call("/__cofre/audit", { limit: 200, ...before });
+    assert.equal(body["status"], "SUCCESS", JSON.stringify(body));
+    entries.push(...(body["entries"] as readonly Entry[]));
+    next = body["next"];
+  }
+  return entries.toReversed();
 }
 
 /**
@@ -96,6 +102,10 @@ const requested: readonly (readonly [path: string, fields: Fields | undefined, r
   ["/__cofre/requests", {}, "viewer"],
   ["/__cofre/payments", {}, "viewer"],
   ["/__cofre/tokens", {}, "viewer"],
+  ["/__cofre/views", {}, "viewer"],
+  ["/__cofre/views", { save: [] }, "operator"],
+  ["/__cofre/views", { rename: [] }, "operator"],
+  ["/__cofre/views", { delete: [] }, "operator"],
   ["/__cofre/figures", {}, "viewer"],
   ["/__cofre/stats", {}, "viewer"],
   ["/__cofre/notifications", {}, "viewer"],

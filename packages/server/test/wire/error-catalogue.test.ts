@@ -335,6 +335,22 @@ const provocations: Readonly<Record<string, () => Promise<Answer>>> = {
   "COFRE-99": () => post("/__cofre/faults", { add: { kind: "slow", delay: 1 } }),
   "COFRE-55": () => post("/__cofre/payments", { state: "captured, lost" }),
   "COFRE-56": () => post("/__cofre/payments", { brand: "shop" }),
+  "COFRE-170": () => post("/__cofre/views", { save: "4111 1111 1111 1111" }),
+  "COFRE-171": () => post("/__cofre/views", { delete: "no such view" }),
+  "COFRE-172": async () => {
+    for (let count = 0; count < 50; count += 1)
+      await done(post("/__cofre/views", { save: `view ${count}` }));
+    const answer = await post("/__cofre/views", { save: "one more" });
+    for (let count = 0; count < 50; count += 1)
+      await done(post("/__cofre/views", { delete: `view ${count}` }));
+    return answer;
+  },
+  "COFRE-173": async () => {
+    for (const name of ["one", "other"]) await done(post("/__cofre/views", { save: name }));
+    return post("/__cofre/views", { rename: "one", name: "other" });
+  },
+  "COFRE-174": () => post("/__cofre/views", { save: "a view", from: "yesterday" }),
+  "COFRE-175": () => post("/__cofre/views", { save: "a view", delete: "a view" }),
   "COFRE-57": () => post("/__cofre/payments", { limit: 101 }),
   "COFRE-150": () =>
     raw("/__cofre/worlds", { headers: { origin: "https://attacker.example.com" } }),

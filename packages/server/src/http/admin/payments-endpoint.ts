@@ -219,7 +219,8 @@ function inputOf(params: TreeObject): ListInput | WireResponse {
  */
 const amountRange = /(?<!\S)(amount:\d{1,9}(?:[.,]\d{1,2})?\.\.\d{1,9}(?:[.,]\d{1,2})?)(?!\S)/i;
 
-function maskedSearch(search: string): string {
+/** The words of a search as they are read and stored: a card number in them is masked. */
+export function maskedSearch(search: string): string {
   const parts = inOnePiece(search).split(amountRange);
   const masked = parts.map((part, index) =>
     index % 2 === 1 ? part : maskedText(part, longestSearch),

@@ -1091,6 +1091,43 @@ export const errorTable = {
     condition: "/__cofre/payments",
     remedy: "Send one of the values in the message.",
   },
+  "COFRE-170": {
+    message:
+      "Parameter {name} must be the name of a view: 1 to 60 characters on one line, without a card number",
+    choices: { name: ["save", "rename", "delete", "name"] },
+    field: "{name}",
+    condition: "/__cofre/views",
+    remedy: "Send a name of 1 to 60 characters on one line, without a card number.",
+  },
+  "COFRE-171": {
+    message: "The account has no saved view of this name",
+    condition: "/__cofre/views: rename, delete",
+    remedy: "List the views: it was renamed or deleted, or the name is written differently.",
+  },
+  "COFRE-172": {
+    message: "The account has 50 saved views, which is the most",
+    field: "save",
+    condition: "/__cofre/views: save",
+    remedy: "Delete a view that is not needed, or replace one by saving under its name.",
+  },
+  "COFRE-173": {
+    message: "Another saved view has this name",
+    field: "name",
+    condition: "/__cofre/views: rename",
+    remedy: "Send another name, or delete the other view first.",
+  },
+  "COFRE-174": {
+    message: "Parameter {name} does not have the form of its field",
+    choices: { name: ["search", "state", "brand", "period", "from", "to", "columns"] },
+    field: "{name}",
+    condition: "/__cofre/views: save",
+    remedy: "Send the field as the address of the console's payment list has it, or leave it out.",
+  },
+  "COFRE-175": {
+    message: "Only one of save, rename and delete may be sent",
+    condition: "/__cofre/views",
+    remedy: "Send one request for each change.",
+  },
   "COFRE-70": {
     message: "The parameters of a world are {list}",
     condition: "/__cofre/worlds: an unknown parameter",
