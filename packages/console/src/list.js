@@ -20,6 +20,7 @@ import { comeBack, isReturn, walk } from "./live-list.js";
 import { minorOf } from "./money.js";
 import { Cells, Heads, opens } from "./pieces.js";
 import { keepFresh } from "./poll.js";
+import { forgetViews, readViews, SavedViews } from "./saved-views.js";
 import { isSandbox, mayDo } from "./session.js";
 import { clock, stateCounts } from "./state.js";
 import { brandOptions, moneyWords, own, reasonWords, stateWords } from "./words.js";
@@ -170,6 +171,10 @@ const placeOfColumns = "cofre.columns";
 
 /** @typedef {"loading" | "read" | "failed"} Phase */
 /**
+ * The ids of the shown columns. `isInAddress`: a saved view has them, not this tab.
+ * @typedef {{ ids: readonly string[], isInAddress: boolean }} Columns
+ */
+/**
  * What the components show.
  * @typedef {object} Model
  * @property {ReadonlySignal<readonly Listed[]>} payments newest first
@@ -179,6 +184,10 @@ const placeOfColumns = "cofre.columns";
  * @property {ReadonlySignal<string | null>} readTo the hash from which the list continues
  * @property {ReadonlySignal<string>} trouble
  * @property {Readonly<Record<string, string>>} filter
+ * @property {ReadonlySignal<Columns>} columns
+ * @property {(columns: readonly string[]) => void} chooseColumns
+ * @property {Subject} subject
+ * @property {AbortSignal} abort
  * @property {() => void} more
  * @property {ReadonlySignal<boolean>} isExporting
  * @property {() => Promise<void>} exportAll
@@ -187,9 +196,11 @@ const placeOfColumns = "cofre.columns";
 /** @type {import("./main.js").View} */
 export async function listView(main, _words, query, abort) {
   const filter = filterOf(query);
+  const chosen = signal(columnsIn(query));
+  const address = () => addressOf({ ...filter, ...inAddress(chosen.value) });
   // A URL that contains a whole card number is replaced at once.
   if (filter["search"] !== undefined && filter["search"] !== query.get("search"))
-    history.replaceState(null, "", addressOf(filter));
+    history.replaceState(null, "", address());
   const payments = signal(/** @type {readonly Listed[]} */ ([]));
   const phase = signal(/** @type {Phase} */ ("loading"));
   const hasMore = signal(false);
@@ -253,6 +264,14 @@ export async function listView(main, _words, query, abort) {
     readTo,
     trouble,
     filter,
+    columns: chosen,
+    chooseColumns: (/** @type {readonly string[]} */ ids) => {
+      chosen.value = { ...chosen.value, ids };
+      if (chosen.value.isInAddress) history.replaceState(history.state, "", address());
+      else keepColumns(ids);
+    },
+    subject,
+    abort,
     more: () => void more(),
     isExporting,
     exportAll: async () => {
@@ -263,11 +282,10 @@ export async function listView(main, _words, query, abort) {
   };
   mountIn(main, html`<${Payments} model=${model} />`, abort);
   // The list that the browser's Back returns to is shown at once, and then refreshed.
-  const address = addressOf(filter);
-  const name = JSON.stringify([subject, address]);
+  const name = JSON.stringify([subject, addressOf(filter)]);
   const earlier = isReturn() && left?.name === name ? left.read : undefined;
   left = undefined;
-  abort.addEventListener("abort", () => (left = { name, address, read: data.read() }), {
+  abort.addEventListener("abort", () => (left = { name, address: address(), read: data.read() }), {
     once: true,
   });
   await comeBack(abort, data.rows, async () => {
@@ -283,14 +301,16 @@ export async function listView(main, _words, query, abort) {
   });
   void more(pageSize);
   // After the rows, which they would delay.
-  const counts = readCounts(subject, abort).catch(() => undefined);
+  const beside = [readCounts(subject, abort), readViews(subject, abort)];
+  const counts = Promise.allSettled(beside);
   if (earlier !== undefined) await data.refresh();
   await counts;
   let turn = 0;
   void keepFresh(abort, async () => {
     await data.refresh();
     turn += 1;
-    if (turn % turnsOfCounts === 0) await readCounts(subject, abort);
+    if (turn % turnsOfCounts === 0)
+      await Promise.all([readCounts(subject, abort), readViews(subject, abort)]);
   });
 }
 
@@ -324,6 +344,7 @@ export function listAddress() {
 /** Drops the last list: its account or user is not the present one. */
 export function forgetList() {
   left = undefined;
+  forgetViews();
 }
 
 /**
@@ -388,22 +409,31 @@ function dayAfter(date) {
 
 /** @param {{ model: Model }} props */
 function Payments({ model }) {
-  const [chosen, setChosen] = useState(chosenColumns);
+  const { filter } = model;
+  const { ids: chosen } = model.columns.value;
   const shownColumns = columns.filter(({ id }) => chosen.includes(id));
+  const ofAddress = inAddress(model.columns.value);
+  const isUsual = chosen.join(",") === usualColumns().join(",");
   /** @param {string} id */
-  const turn = (id) => {
-    const next = columns
-      .map((column) => column.id)
-      .filter((each) => chosen.includes(each) !== (each === id));
-    keepColumns(next);
-    setChosen(next);
-  };
+  const turn = (id) =>
+    model.chooseColumns(
+      columns.map((column) => column.id).filter((each) => chosen.includes(each) !== (each === id)),
+    );
   return html`
     <div class="payments">
-      <${Tabs} filter=${model.filter} />
-      <${SearchBar} filter=${model.filter} />
+      <${Tabs} filter=${{ ...filter, ...ofAddress }} />
+      <${SearchBar} filter=${{ ...filter, ...ofAddress }} />
       <div class="above">
         <${Count} model=${model} />
+        <${SavedViews}
+          place=${{
+            fields: { ...filter, ...ofAddress },
+            saved: isUsual ? filter : { ...filter, columns: chosen.join(",") },
+            addressOf,
+            subject: model.subject,
+            abort: model.abort,
+          }}
+        />
         <details class="menu">
           <summary>${t("list.columns")}</summary>
           <div class="choices">
@@ -431,17 +461,37 @@ function Payments({ model }) {
         >
           ${t("list.export")}
         </button>
-        ${mayDo("operator") && isSandbox() && html`<a href="#/new" class="primary">${t("view.new")}</a>`}
       </div>
       <${Rows} model=${model} columns=${shownColumns} />
     </div>
   `;
 }
 
-function chosenColumns() {
+/**
+ * Those of the address, of this tab, or the usual ones.
+ * @param {URLSearchParams} query
+ * @returns {Columns}
+ */
+function columnsIn(query) {
+  const given = query.get("columns");
+  // The code is the link to the payment.
+  const ids = given?.split(",").filter((id) => columns.some((column) => column.id === id)) ?? [];
+  if (ids.includes("code")) return { ids, isInAddress: true };
   const kept = sessionStorage.getItem(placeOfColumns);
-  if (kept !== null) return kept.split(",");
+  return { ids: kept?.split(",") ?? usualColumns(), isInAddress: false };
+}
+
+function usualColumns() {
   return columns.filter(({ isFirst }) => isFirst).map(({ id }) => id);
+}
+
+/**
+ * The columns as a field of the address.
+ * @param {Columns} chosen
+ * @returns {Readonly<Record<string, string>>}
+ */
+function inAddress({ ids, isInAddress }) {
+  return isInAddress ? { columns: ids.join(",") } : {};
 }
 
 /** @param {readonly string[]} ids */
@@ -488,6 +538,7 @@ function countOf(states) {
 /** @param {{ filter: Model["filter"] }} props */
 function SearchBar({ filter }) {
   const { search = "", state = "", brand = "", period = "", from = "", to = "" } = filter;
+  const { columns: ids = "" } = filter;
   const [hasRange, setRange] = useState(from !== "" || to !== "");
   /** @param {Event} event */
   const choosePeriod = (event) => {
@@ -513,6 +564,7 @@ function SearchBar({ filter }) {
       ...(text("period") === range
         ? { from: text("from"), to: text("to") }
         : { period: text("period") }),
+      columns: ids,
     }).slice(1);
   };
   return html`

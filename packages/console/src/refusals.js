@@ -60,6 +60,10 @@ const refusals = {
   "COFRE-118": t("refused.last_admin"),
   "COFRE-123": t("refused.too_many_attempts"),
   "COFRE-168": t("refused.slow_query"),
+  "COFRE-170": t("refused.view_name"),
+  "COFRE-171": t("refused.no_view"),
+  "COFRE-172": t("refused.most_views"),
+  "COFRE-173": t("refused.view_taken"),
 };
 
 /**

@@ -17,6 +17,7 @@ import { loginTests } from "./support/console-logins.ts";
 import { insightsTests } from "./support/console-insights.ts";
 import { newPaymentTests } from "./support/console-new-payment.ts";
 import { requestTests } from "./support/console-requests.ts";
+import { savedViewTests } from "./support/console-saved-views.ts";
 import { look, viewTests } from "./support/console-views.ts";
 import { zoneTests } from "./support/console-zone.ts";
 import { webhookTests } from "./support/console-webhooks.ts";
@@ -717,6 +718,7 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
   const given = { server: () => testServer, receiver: () => receiver, made, inConsole, picture };
   viewTests(given);
   listTests(given);
+  savedViewTests(given);
   requestTests(given);
   zoneTests({ server: () => testServer, inConsole, inWindow, picture });
   newPaymentTests({ ...given, shell });
