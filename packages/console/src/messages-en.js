@@ -71,10 +71,11 @@ export const messages = /** @type {const} */ ({
   "refused.key_reused": "This Idempotency-Key was used with a different request",
   "refused.key_in_progress": "Another request with this Idempotency-Key is in progress",
   "refused.most_worlds": "The maximum number of worlds is reached",
-  "refused.view_name": "The name of a view has 1 to 60 characters and no card number",
-  "refused.no_view": "There is no view of this name: it may have been renamed or deleted",
-  "refused.most_views": "The account has 50 views, which is the most",
-  "refused.view_taken": "Another view has this name",
+  "refused.view_name":
+    "The name of a saved view must have 1 to 60 characters on one line, without a card number",
+  "refused.no_view": "The account has no saved view of this name",
+  "refused.most_views": "The account has 50 saved views, which is the most",
+  "refused.view_taken": "Another saved view has this name",
   "refused.world_moved":
     "The world was reset or restored while its clock was moving: the move was stopped",
   "refused.not_a_world":
@@ -913,6 +914,8 @@ export const messages = /** @type {const} */ ({
   "setting.routes": "Acquirers; the first matching route is used",
   "setting.routes.form":
     "a list in JSON of objects with connectors, and brands, bins, currencies, countries, fromUsd or belowUsd",
+  "setting.savedViews.form":
+    "a list in JSON of objects with name, and search, state, brand, period, from, to or columns",
   "setting.seed": "Seed of the random generator",
   "setting.strictAmounts": "More than two decimals are refused",
   "setting.strictForms": "Forms whose JSON is cut by a raw & are refused",

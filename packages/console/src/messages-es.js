@@ -932,6 +932,8 @@ export const messages = {
   "setting.routes": "Adquirentes; se usa la primera ruta que coincide",
   "setting.routes.form":
     "una lista en JSON de objetos con connectors, y brands, bins, currencies, countries, fromUsd o belowUsd",
+  "setting.savedViews.form":
+    "una lista en JSON de objetos con name, y search, state, brand, period, from, to o columns",
   "setting.seed": "Semilla del generador aleatorio",
   "setting.strictAmounts": "Se rechazan más de dos decimales",
   "setting.strictForms": "Se rechazan formularios con JSON cortado por un &",

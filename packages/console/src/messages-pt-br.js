@@ -932,6 +932,8 @@ export const messages = {
   "setting.routes": "Adquirentes; vale a primeira rota que corresponde",
   "setting.routes.form":
     "uma lista em JSON de objetos com connectors, e brands, bins, currencies, countries, fromUsd ou belowUsd",
+  "setting.savedViews.form":
+    "uma lista em JSON de objetos com name, e search, state, brand, period, from, to ou columns",
   "setting.seed": "Semente do gerador aleatório",
   "setting.strictAmounts": "Mais de duas casas decimais são recusadas",
   "setting.strictForms": "Formulários com JSON cortado por um & são recusados",

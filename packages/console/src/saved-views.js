@@ -2,11 +2,11 @@
 import { signal } from "@preact/signals";
 import { useState } from "preact/hooks";
 import { call } from "./api.js";
-import { say, shown } from "./dom.js";
 import { html } from "./html.js";
 import { t } from "./language.js";
 import { TextField, valuesOf } from "./pieces.js";
 import { mayDo } from "./session.js";
+import { say, shown } from "./shown.js";
 
 /** @import { Subject } from "./api.js" */
 /** @typedef {Readonly<Record<string, string>>} Fields of the address */

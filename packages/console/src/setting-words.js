@@ -65,6 +65,7 @@ export const settingGroups = [
       receiptEmail: t("setting.receiptEmail"),
     },
   },
+  { title: t("view.payments"), settings: { savedViews: t("views.title") } },
   {
     title: t("settings.simulator"),
     settings: {
@@ -98,4 +99,5 @@ export const settingGroups = [
 export const listForms = {
   routes: t("setting.routes.form"),
   notificationEndpoints: t("setting.notificationEndpoints.form"),
+  savedViews: t("setting.savedViews.form"),
 };

@@ -179,8 +179,7 @@ function changeIn(params: TreeObject): ViewChange | undefined {
 
 function nameIn(params: TreeObject, parameter: (typeof actions)[number] | "name"): string {
   const name = fieldOf(params, parameter);
-  if (name === undefined || !isViewName(name) || holdsCardNumber(name))
-    throw refusal("COFRE-170", { name: parameter });
+  if (name === undefined || !isViewName(name) || holdsCardNumber(name)) throw refusal("COFRE-170");
   return name;
 }
 

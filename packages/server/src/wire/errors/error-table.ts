@@ -1093,9 +1093,7 @@ export const errorTable = {
   },
   "COFRE-170": {
     message:
-      "Parameter {name} must be the name of a view: 1 to 60 characters on one line, without a card number",
-    choices: { name: ["save", "rename", "delete", "name"] },
-    field: "{name}",
+      "The name of a saved view must have 1 to 60 characters on one line, without a card number",
     condition: "/__cofre/views",
     remedy: "Send a name of 1 to 60 characters on one line, without a card number.",
   },
