@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, test } from "node:test";
-import { folders, pathOf, renewed, sections } from "./generated-docs.ts";
+import { folders, generatedFiles, pathOf, renewed, sections } from "./generated-docs.ts";
 
 describe("the documentation", () => {
   for (const section of sections) {
@@ -21,6 +21,12 @@ describe("the documentation", () => {
       const byName = (entries: Iterable<readonly [string, string]>): readonly unknown[] =>
         [...entries].toSorted(([one], [other]) => (one < other ? -1 : 1));
       assert.deepEqual(byName(there), byName(make()), "run `npm run docs`");
+    });
+  }
+
+  for (const { file, make } of generatedFiles) {
+    test(`${file} is the program's own`, () => {
+      assert.ok(readFileSync(pathOf(file), "utf8") === make(), "run `npm run docs`");
     });
   }
 

@@ -1,6 +1,10 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import {
+  fixturesAsMarkdown,
+  fixtureSchema,
+} from "../packages/server/src/cli/fixture/json-schema.ts";
 import { commandsAsMarkdown } from "../packages/server/src/cli/help.ts";
 import { settingsAsMarkdown } from "../packages/server/src/config/reference.ts";
 import { describedCards } from "../packages/server/src/sandbox/test-cards.ts";
@@ -30,6 +34,7 @@ interface Section {
 export const sections: readonly Section[] = [
   { file: "docs/concepts/payment-states.md", name: "payment states", make: stateDiagram },
   { file: "docs/concepts/payment-states.md", name: "wire statuses", make: statusTable },
+  { file: "docs/fixtures.md", name: "members of fixtures", make: fixturesAsMarkdown },
   { file: "docs/operate/commands.md", name: "commands", make: commandsAsMarkdown },
   { file: "docs/operate/configuration.md", name: "settings", make: settingsAsMarkdown },
   { file: "docs/operate/logs.md", name: "log events", make: eventTable },
@@ -56,6 +61,11 @@ export const sections: readonly Section[] = [
     name: "codes that are never sent",
     make: () => errorsAsMarkdown("never sent"),
   },
+];
+
+/** Whole files that are generated. */
+export const generatedFiles: readonly { readonly file: string; readonly make: () => string }[] = [
+  { file: "docs/cofre.schema.json", make: fixtureSchema },
 ];
 
 /** The file's text with the section between its marks generated again. */
@@ -126,4 +136,5 @@ if (import.meta.main) {
       writeFileSync(path, text);
     }
   }
+  for (const { file, make } of generatedFiles) writeFileSync(pathOf(file), make());
 }

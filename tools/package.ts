@@ -56,6 +56,7 @@ export async function layOut(layout: string): Promise<void> {
   for (const name of ["LICENSE", "CHANGELOG.md"])
     cpSync(join(repository, name), join(layout, name));
   cpSync(join(server, "README.md"), join(layout, "README.md"));
+  cpSync(join(repository, "docs/cofre.schema.json"), join(layout, "cofre.schema.json"));
   const manifest = manifestOf(readManifest(join(server, "package.json")));
   writeJson(join(layout, "package.json"), manifest);
   writeJson(join(layout, "sbom.cdx.json"), componentsOf(manifest, packages));
@@ -85,7 +86,14 @@ function manifestOf({
     // For tools that do not read `exports`, such as TypeScript 5 with only `module: commonjs`.
     main: entry,
     types,
-    files: ["bin", "dist", "CHANGELOG.md", "THIRD-PARTY-LICENSES.txt", "sbom.cdx.json"],
+    files: [
+      "bin",
+      "dist",
+      "CHANGELOG.md",
+      "THIRD-PARTY-LICENSES.txt",
+      "cofre.schema.json",
+      "sbom.cdx.json",
+    ],
     engines: { node: ">=24.16" },
   };
 }

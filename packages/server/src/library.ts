@@ -2,6 +2,7 @@
 import { startCofre as startServer } from "./app.ts";
 import { baseUrl } from "./cli/banner.ts";
 import { CofreClient } from "./cli/cofre-client.ts";
+import type { Fixtures } from "./cli/fixture/fixtures.ts";
 import { readConfig } from "./config/read-config.ts";
 import { Secret } from "./kernel/secret.ts";
 import { systemScheduler } from "./kernel/system-scheduler.ts";
@@ -28,11 +29,18 @@ export interface CofreOptions {
    */
   readonly sandboxCards?: "test" | "any";
   /**
+   * Worlds, cards, payments and faults that exist when the promise is fulfilled: the content of a
+   * `cofre.json` (docs/fixtures.md).
+   */
+  readonly fixtures?: Fixtures;
+  /**
    * Receives Cofre's log events; nothing is logged without it. An error that it throws is reported
    * as an uncaught exception and does not interrupt Cofre's work.
    */
   readonly log?: (event: CofreLogEvent) => void;
 }
+
+export type { Fixtures } from "./cli/fixture/fixtures.ts";
 
 /** The events are listed in docs/operate/logs.md. */
 export interface CofreLogEvent {
@@ -363,7 +371,8 @@ const shutdownTimeoutMs = 1_000;
  * TypeError for an invalid option, and with the errors of listening.
  */
 export async function startCofre(options: CofreOptions = {}): Promise<Cofre> {
-  const { log } = checked(options);
+  const { log, fixtures } = checked(options);
+  const reading = fixtures === undefined ? undefined : await checkedFixtures(fixtures);
   const server = await startServer(configOf(options), { write: logOf(log) });
   const { address, firstStart } = server;
   if (firstStart === undefined)
@@ -372,10 +381,17 @@ export async function startCofre(options: CofreOptions = {}): Promise<Cofre> {
   const url = baseUrl(address.host, address.port);
   let closing: Promise<void> | undefined;
   const close = (): Promise<void> => (closing ??= server.close().then(() => undefined));
+  const client = new CofreClient(url, new Secret(integrationKey), systemScheduler);
+  try {
+    await reading?.load(client);
+  } catch (error) {
+    await close();
+    throw error;
+  }
   return {
     address,
     url,
-    ...sandboxOf(new CofreClient(url, new Secret(integrationKey), systemScheduler), {
+    ...sandboxOf(client, {
       integrationKey,
       publicIntegrationKey,
     }),
@@ -383,6 +399,15 @@ export async function startCofre(options: CofreOptions = {}): Promise<Cofre> {
     close,
     [Symbol.asyncDispose]: close,
   };
+}
+
+/** Throws a TypeError that names each wrong member. */
+async function checkedFixtures(fixtures: Fixtures) {
+  const { checkFixtures } = await import("./cli/fixture/read-fixtures.ts");
+  const { loadFixtures } = await import("./cli/fixture/load-fixtures.ts");
+  const reading = checkFixtures(fixtures);
+  if ("problems" in reading) throw new TypeError(reading.problems.join("\n"));
+  return { load: async (client: CofreClient) => loadFixtures(reading, client) };
 }
 
 /** JavaScript has no types, and a misspelt name would silently leave the option at its default. */
@@ -434,6 +459,7 @@ const optionKinds: ReadonlyMap<string, readonly [string, ...string[]]> = new Map
     publicIntegrationKey: ["string"],
     acquirerTimeoutMs: ["number", "string"],
     sandboxCards: ["string"],
+    fixtures: ["object"],
     log: ["function"],
   } satisfies Record<keyof CofreOptions, readonly [string, ...string[]]>),
 );

@@ -3,10 +3,20 @@ import { type Cofre, startCofre } from "./app.ts";
 import { ReadyFileError, removeReadyFile, writeReadyFile } from "./start/ready-file.ts";
 import { startTemporary } from "./start/temporary-cofre.ts";
 import { backUp, beginIncarnation, openAudit, openMoveSides, restore } from "./start/commands.ts";
-import { firstStartBanner, invitationLines, laterStartLines, tlsLines } from "./cli/banner.ts";
+import {
+  accountLines,
+  baseUrl,
+  type FirstStart,
+  firstStartBanner,
+  invitationLines,
+  laterStartLines,
+  tlsLines,
+} from "./cli/banner.ts";
+import { CofreClient } from "./cli/cofre-client.ts";
 import { type ClientCommand, type CommandCall, exitCodes, stopSignals } from "./cli/command.ts";
 import { readCommandLine } from "./cli/command-line.ts";
 import { type CommandName, commands } from "./cli/commands.ts";
+import type { CheckedFixtures, FixturesReading } from "./cli/fixture/read-fixtures.ts";
 import { commandHelp, helpText } from "./cli/help.ts";
 import {
   allowsColours,
@@ -19,6 +29,7 @@ import { settingsAsText } from "./config/reference.ts";
 import type { ConfigReading } from "./config/read-config.ts";
 import type { Config } from "./config/settings.ts";
 import { atEndOfTurn } from "./kernel/end-of-turn.ts";
+import { Secret } from "./kernel/secret.ts";
 import { systemClock } from "./kernel/system-clock.ts";
 import { systemScheduler } from "./kernel/system-scheduler.ts";
 import { codeOf, errorFacts } from "./logging/error-facts.ts";
@@ -73,7 +84,9 @@ export async function main(): Promise<void> {
         return refuse(["Cofre cannot start with these settings:", ...reading.problems]);
       for (const name of reading.unknown)
         process.stderr.write(`Unknown setting ${name} is ignored.\n`);
-      if (commandLine.command === "start") return serve(reading);
+      const fixtures = await fixturesOf(reading.config);
+      if (fixtures !== undefined && "problems" in fixtures) return refuse(fixtures.problems);
+      if (commandLine.command === "start") return serve(reading, fixtures);
       watchOutput();
       process.stdout.write(`${settingsAsText(reading.config)}\n`);
       return;
@@ -150,7 +163,17 @@ function refuse(lines: readonly string[]): void {
 
 type ValidReading = Extract<ConfigReading, { readonly config: Config }>;
 
-async function serve(reading: ValidReading): Promise<void> {
+/** The checked fixtures of the settings, if they name a file. */
+async function fixturesOf({
+  fixtures,
+  dataDirectory,
+}: Config): Promise<FixturesReading | undefined> {
+  if (fixtures === undefined) return undefined;
+  const { readFixtureFile } = await import("./cli/fixture/fixture-file.ts");
+  return readFixtureFile(fixtures, dataDirectory === ":memory:");
+}
+
+async function serve(reading: ValidReading, fixtures: CheckedFixtures | undefined): Promise<void> {
   const { config } = reading;
   const output = standardOutput();
   const log = openLog(config, output);
@@ -165,7 +188,7 @@ async function serve(reading: ValidReading): Promise<void> {
   });
 
   logStart(log, reading);
-  const starting = startedCofre(config, log).catch((error: unknown) => {
+  const starting = startedCofre(config, log, fixtures).catch((error: unknown) => {
     log.write({ event: "start_failed", ...errorFacts(error) });
     // No request has been answered yet, so the text cannot quote one.
     process.stderr.write(`Cofre could not start: ${startProblem(error, config)}\n`);
@@ -210,13 +233,36 @@ function logStart(log: Log, { config, unknown, empty }: ValidReading): void {
   for (const name of empty) log.write({ event: "setting_empty", name });
 }
 
-/** Starts the server, and writes the ready file if the settings name one. */
-async function startedCofre(config: Config, log: Log): Promise<Cofre> {
+/** Starts the server, loads the fixtures, and writes the ready file if the settings name one. */
+async function startedCofre(
+  config: Config,
+  log: Log,
+  fixtures: CheckedFixtures | undefined,
+): Promise<Cofre> {
   const { readyFile } = config;
   if (readyFile !== undefined) removeReadyFile(readyFile);
   const started = await startCofre(config, log);
+  if (fixtures !== undefined) await loadInto(started, config, fixtures);
   if (readyFile !== undefined) writeReadyFile(readyFile, started, config);
   return started;
+}
+
+async function loadInto(started: Cofre, config: Config, fixtures: CheckedFixtures): Promise<void> {
+  const { loadFixtures } = await import("./cli/fixture/load-fixtures.ts");
+  const { address, firstStart } = started;
+  const { sandboxIntegrationKey = new Secret(""), dataDirectory } = config;
+  const key =
+    firstStart === undefined ? sandboxIntegrationKey : new Secret(firstStart.integrationKey);
+  const client = new CofreClient(baseUrl(address.host, address.port), key, systemScheduler);
+  try {
+    await loadFixtures(fixtures, client);
+  } catch (error) {
+    // The account remains, and its keys are not shown again.
+    if (firstStart !== undefined && dataDirectory !== ":memory:")
+      process.stderr.write(`${accountLines(startFacts(config, address, firstStart))}\n`);
+    await started.close();
+    throw error;
+  }
 }
 
 /** The folder may be gone by now. */
@@ -344,7 +390,15 @@ function bannerFor(
   address: { readonly host: string; readonly port: number },
   keys: FirstStartKeys,
 ): string {
-  return firstStartBanner({
+  return firstStartBanner(startFacts(config, address, keys));
+}
+
+function startFacts(
+  config: Config,
+  address: { readonly host: string; readonly port: number },
+  keys: FirstStartKeys,
+): FirstStart {
+  return {
     ...address,
     now: systemClock.now(),
     isConsoleByKey: config.console === "key",
@@ -352,7 +406,7 @@ function bannerFor(
     integrationKey: config.sandboxIntegrationKey === undefined ? keys.integrationKey : undefined,
     publicIntegrationKey:
       config.sandboxPublicIntegrationKey === undefined ? keys.publicIntegrationKey : undefined,
-  });
+  };
 }
 
 interface FirstStartKeys {

@@ -44,15 +44,20 @@ export function firstStartBanner(start: FirstStart): string {
   return `
 Cofre is listening at ${url}
 
-A sandbox account was created. ${keysTitle(start)}
-  integration key         ${start.integrationKey ?? "the value of COFRE_SANDBOX_INTEGRATION_KEY"}
-  public integration key  ${start.publicIntegrationKey ?? "the value of COFRE_SANDBOX_PUBLIC_INTEGRATION_KEY"}
+${accountLines(start)}
 ${start.isConsoleByKey ? consoleLines(url, start.integrationKey) : ""}
 Run these commands in a shell, one after the other:
 
 ${firstMinute(url, key, exampleDueDate(start.now)).join("\n\n")}
 
 `;
+}
+
+/** The keys of a new account. */
+export function accountLines(start: FirstStart): string {
+  return `A sandbox account was created. ${keysTitle(start)}
+  integration key         ${start.integrationKey ?? "the value of COFRE_SANDBOX_INTEGRATION_KEY"}
+  public integration key  ${start.publicIntegrationKey ?? "the value of COFRE_SANDBOX_PUBLIC_INTEGRATION_KEY"}`;
 }
 
 /** The address of the console, for later starts: keys are shown at the first start only. */

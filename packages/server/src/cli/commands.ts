@@ -29,6 +29,10 @@ const settingOptions = {
     form: "FILE",
     doc: "write the address as JSON into this file when requests are accepted; it is removed at the stop",
   },
+  "--fixtures": {
+    form: "FILE",
+    doc: "begin with the worlds, cards, payments and faults of this JSON file (docs/fixtures.md)",
+  },
 } as const;
 
 /** One row per command, in the groups and in the order of the overview. */
@@ -41,6 +45,7 @@ const groups = {
         "cofre start",
         "cofre start --port 0 --data-dir :memory: --ready-file ready.json",
         "cofre start --tls",
+        "cofre start --data-dir :memory: --fixtures cofre.json",
       ],
     },
     config: {

@@ -28,6 +28,10 @@ export const runCommand: ClientCommand = {
   program: "-- COMMAND [ARG...]",
   options: {
     "--port": { form: "N", doc: "port of the new Cofre on 127.0.0.1; otherwise a free one" },
+    "--fixtures": {
+      form: "FILE",
+      doc: "the new Cofre has the worlds, cards, payments and faults of this JSON file (docs/fixtures.md)",
+    },
     "--no-proxy": {
       doc: "without TLS and proxy: only the variables COFRE_URL and the keys are set, for clients with a configurable address",
     },
@@ -39,6 +43,7 @@ export const runCommand: ClientCommand = {
   examples: [
     "cofre run -- php vendor/bin/phpunit",
     "cofre run -- npm test",
+    "cofre run --fixtures cofre.json -- npm test",
     "cofre run --no-proxy --save-to build/cofre -- pytest tests",
   ],
 
@@ -47,6 +52,7 @@ export const runCommand: ClientCommand = {
 
 async function run(call: CommandCall, host: CommandHost): Promise<number> {
   const port = portOf(call.flags.get("--port"));
+  const fixtures = await fixturesIn(call);
   const signals = new ForwardedSignals(host);
   await using parts = new AsyncDisposableStack();
   const cofre = await host
@@ -55,6 +61,12 @@ async function run(call: CommandCall, host: CommandHost): Promise<number> {
       throw new ClientProblem(startProblem(error, port));
     });
   parts.defer(() => cofre.close());
+  const client = new CofreClient(
+    baseUrl(cofre.host, cofre.port),
+    cofre.integrationKey,
+    host.scheduler,
+  );
+  if (fixtures !== undefined) await fixtures.load(client);
   const refused = new Set<string>();
   const proxy = await openProxy(cofre, refused);
   parts.defer(() => proxy?.close());
@@ -71,8 +83,19 @@ async function run(call: CommandCall, host: CommandHost): Promise<number> {
     host.say(notStartedText(program, end.error));
     return end.error === "ENOENT" ? notFound : notExecutable;
   }
-  if (end.code !== 0) await reportFailure(call, host, { cofre, refused, program, end });
+  if (end.code !== 0) await reportFailure(call, host, { cofre, client, refused, program, end });
   return end.code;
+}
+
+/** The fixtures of --fixtures, checked before the start. Throws ClientProblem. */
+async function fixturesIn({ flags }: CommandCall) {
+  const path = flags.get("--fixtures");
+  if (path === undefined) return undefined;
+  const { readFixtureFile } = await import("./fixture/fixture-file.ts");
+  const { loadFixtures } = await import("./fixture/load-fixtures.ts");
+  const reading = readFixtureFile(path, true);
+  if ("problems" in reading) throw new ClientProblem(reading.problems.join("\n"), { misuse: true });
+  return { load: async (client: CofreClient) => loadFixtures(reading, client) };
 }
 
 /** Passes stop signals on to the command, also those that came before it was started. */
@@ -138,6 +161,7 @@ function variablesFor(cofre: TemporaryCofre, proxy: RunningProxy | undefined): V
 
 interface Failure {
   readonly cofre: TemporaryCofre;
+  readonly client: CofreClient;
   readonly refused: ReadonlySet<string>;
   readonly program: string;
   readonly end: Exclude<ChildEnd, { readonly kind: "not_started" }>;
@@ -146,12 +170,11 @@ interface Failure {
 /** Saves what happened, and prints where. A failure to save does not change the exit code. */
 async function reportFailure(
   call: CommandCall,
-  { say, scheduler }: CommandHost,
-  { cofre, refused, program, end }: Failure,
+  { say }: CommandHost,
+  { cofre, client, refused, program, end }: Failure,
 ): Promise<void> {
   const how = end.kind === "exited" ? `exited with ${end.code}` : `was ended by ${end.signal}`;
   const what = `${printable(program)} ${how}`;
-  const client = new CofreClient(baseUrl(cofre.host, cofre.port), cofre.integrationKey, scheduler);
   const given = call.flags.get("--save-to");
   say(`cofre run: ${what}.`);
   for (const line of refused) say(`The proxy ${line}.`);

@@ -90,6 +90,27 @@ export function leaveMemoryOutOfCoreDumps(): boolean {
   }
 }
 
+/** Longest fixture file, in bytes. */
+const longestFixtureFile = 1_048_576;
+
+/** The text of a fixture file; a problem completes "the file ...". */
+export function readFixtureText(path: string): Reading<string> {
+  try {
+    const { size } = statSync(path);
+    if (size > longestFixtureFile) return { problem: `has more than ${longestFixtureFile} bytes` };
+    return { value: readFileSync(path, "utf8") };
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? String(error.code) : "unknown";
+    return { problem: readProblems.get(code) ?? `cannot be read (${code})` };
+  }
+}
+
+const readProblems: ReadonlyMap<string, string> = new Map([
+  ["ENOENT", "does not exist"],
+  ["EACCES", "cannot be read by this user"],
+  ["EISDIR", "is a folder"],
+]);
+
 function readSmallFile(path: string): Reading<string> {
   try {
     const { size } = statSync(path);

@@ -57,6 +57,7 @@ export function readConfig(sources: ConfigSources): ConfigReading {
       ...tlsProblems(values),
       ...rootKeyProblems(values),
       ...keyProblems(values),
+      ...fixtureProblems(values),
     );
   if (problems.length > 0) return { problems };
   return { config: Object.freeze(values) as Config, unknown, empty };
@@ -228,6 +229,32 @@ function keyProblems({
   return [
     `COFRE_SANDBOX_INTEGRATION_KEY is too weak for a server that others can reach: choose at least ${shortestKeyBeyondLoopback} characters without a simple pattern, or leave the setting out to generate a key.`,
   ];
+}
+
+/** Fixtures make payments with test cards: only simulated acquirers of a sandbox may get them. */
+function fixtureProblems({
+  fixtures,
+  environment,
+  upstreamUrl,
+  connectors,
+  console: access,
+  sandboxIntegrationKey,
+}: Readonly<Record<string, unknown>>): string[] {
+  if (fixtures === undefined) return [];
+  if (environment !== "sandbox")
+    return ["COFRE_FIXTURES or --fixtures is for a sandbox: leave it out in production."];
+  const hasUpstream = Array.isArray(connectors)
+    ? connectors.some(({ kind }: { readonly kind: unknown }) => kind === "upstream")
+    : upstreamUrl !== undefined;
+  if (hasUpstream)
+    return [
+      "COFRE_FIXTURES or --fixtures needs simulated acquirers: leave COFRE_UPSTREAM_URL and connectors of the kind upstream out.",
+    ];
+  return access === "login" && sandboxIntegrationKey === undefined
+    ? [
+        "COFRE_FIXTURES or --fixtures needs a COFRE_SANDBOX_INTEGRATION_KEY where COFRE_CONSOLE is login.",
+      ]
+    : [];
 }
 
 function sameKeys(one: unknown, other: unknown): boolean {

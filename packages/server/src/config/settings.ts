@@ -175,6 +175,14 @@ export const settings = {
     read: readDirectory,
     doc: "File that exists while the server accepts requests, with its `url`, `host`, `port`, `tls_port`, `authority` and `pid` as JSON, for scripts that start it on a free port.",
   },
+  fixtures: {
+    variable: "COFRE_FIXTURES",
+    flag: "--fixtures",
+    form: "file",
+    fallback: undefined,
+    read: readDirectory,
+    doc: "JSON file of [fixtures](../fixtures.md): worlds, cards, payments and faults that exist when the server accepts requests. Sandbox only, with simulated acquirers.",
+  },
   databaseUrl: {
     variable: "COFRE_DATABASE_URL",
     form: "postgres://USER:PASSWORD@HOST[:PORT]/DATABASE",
