@@ -15,7 +15,7 @@ import {
 import { CofreClient } from "./cli/cofre-client.ts";
 import { type ClientCommand, type CommandCall, exitCodes, stopSignals } from "./cli/command.ts";
 import { readCommandLine } from "./cli/command-line.ts";
-import { type CommandName, commands } from "./cli/commands.ts";
+import { type CommandName, commands, type CompletedShell } from "./cli/commands.ts";
 import type { CheckedFixtures, FixturesReading } from "./cli/fixture/read-fixtures.ts";
 import { commandHelp, helpText } from "./cli/help.ts";
 import {
@@ -71,6 +71,12 @@ export async function main(): Promise<void> {
       process.stdout.write(
         word === undefined ? helpText(manifest.version) : `${commandHelp(word as CommandName)}\n`,
       );
+      return;
+    }
+    case "completion": {
+      watchOutput();
+      const { completionScript } = await import("./cli/completion.ts");
+      process.stdout.write(completionScript(commandLine.word as CompletedShell));
       return;
     }
     case "version":

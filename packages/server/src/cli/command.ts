@@ -16,6 +16,8 @@ export interface OptionRow {
   /** The option's argument, as the help shows it; without one the option is a boolean flag. */
   readonly form?: string;
   readonly doc: string;
+  /** Values that a shell completes; `worlds`: the names of the worlds of the running Cofre. */
+  readonly values?: readonly string[] | "worlds";
 }
 
 /** Declaration of a command. An option of the same name has a value in all commands or in none. */
@@ -33,6 +35,8 @@ export interface CommandRow {
    * brackets.
    */
   readonly behindWord?: Readonly<Record<string, string>>;
+  /** Arguments of words that a shell completes. */
+  readonly valuesBehind?: Readonly<Record<string, readonly string[]>>;
   /** The command's arguments instead of a word, one or more, as the help shows them: `PATH...`. */
   readonly paths?: string;
   /**

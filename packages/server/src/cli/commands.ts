@@ -19,6 +19,9 @@ import { seedCommand } from "./seed.ts";
 import { triggerCommand } from "./trigger.ts";
 import { worldCommand } from "./world.ts";
 
+export const completedShells = ["bash", "zsh", "fish"] as const;
+export type CompletedShell = (typeof completedShells)[number];
+
 const settingOptions = {
   "--port": { form: "N", doc: "listen on this port; 0 chooses a free one" },
   "--host": { form: "H", doc: "listen on this address" },
@@ -79,6 +82,19 @@ const groups = {
     scan: scanCommand,
   },
   "Command line": {
+    completion: {
+      summary: "print a script that completes command lines in a shell",
+      details:
+        "The start file of the shell loads it. It completes commands, their arguments and options, the values of options, and the names of worlds.",
+      words: completedShells,
+      needsWord: true,
+      options: {},
+      examples: [
+        "source <(cofre completion bash)",
+        "source <(cofre completion zsh)",
+        "cofre completion fish | source",
+      ],
+    },
     help: {
       summary: "show this text, or the help of one command",
       mayName: "COMMAND",

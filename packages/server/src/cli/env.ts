@@ -23,6 +23,7 @@ export const envCommand: ClientCommand = {
     "--shell": {
       form: "SHELL",
       doc: `one of ${shellNames.join(", ")}; posix by default`,
+      values: shellNames,
     },
     "--proxy-port": { form: "N", doc: "port of the proxy" },
     "--data-dir": { form: "D", doc: "the data directory of the Cofre that listens with --tls" },

@@ -25,6 +25,7 @@ export const faultCommand: ClientCommand = {
   summary: "add faults to the account's next requests, list and clear them",
   words: ["add", "list", "clear"],
   behindWord: { add: "KIND", clear: "[ID]" },
+  valuesBehind: { add: faultKindNames, clear: ["all"] },
   options: {
     "--times": {
       form: "N",
@@ -33,6 +34,7 @@ export const faultCommand: ClientCommand = {
     "--path": {
       form: "P",
       doc: `add: only requests of this operation, such as ${wirePaths.direct}`,
+      values: Object.values(wirePaths),
     },
     "--code": {
       form: "C",
@@ -42,7 +44,11 @@ export const faultCommand: ClientCommand = {
       form: "MS",
       doc: "add: delay of slow, late_answer and stall_in_body in milliseconds; 5000 by default",
     },
-    "--reason": { form: "R", doc: `add: reason of a decline: ${declineReasons.join(", ")}` },
+    "--reason": {
+      form: "R",
+      doc: `add: reason of a decline: ${declineReasons.join(", ")}`,
+      values: declineReasons,
+    },
     ...clientOptions,
   },
   choices: {
