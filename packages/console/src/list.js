@@ -1,6 +1,6 @@
 // Payments, newest first, with search, filters and refresh.
 import { signal } from "@preact/signals";
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { call, subjectOfTab } from "./api.js";
 import { csvOf, download } from "./csv.js";
 import { problemText, say, shown } from "./shown.js";
@@ -18,6 +18,7 @@ import { parts, t } from "./language.js";
 import { liveData } from "./live-data.js";
 import { comeBack, isReturn, walk } from "./live-list.js";
 import { minorOf } from "./money.js";
+import { NearRows } from "./near-rows.js";
 import { Cells, Heads, opens } from "./pieces.js";
 import { keepFresh } from "./poll.js";
 import { forgetViews, readViews, SavedViews } from "./saved-views.js";
@@ -212,14 +213,12 @@ export async function listView(main, _words, query, abort) {
   const subject = subjectOfTab();
   const begun = clock.value?.now;
   /** @param {Readonly<Record<string, unknown>>} page */
-  const read = async (page) =>
-    /** @type {Page} */ (
-      await call(
-        "/__cofre/payments",
-        { ...askedOf(filter, begun ?? (await accountTime(subject))), ...page },
-        subject,
-      )
+  const read = async (page) => {
+    const now = filter["period"] === undefined ? "" : (begun ?? (await accountTime(subject)));
+    return /** @type {Page} */ (
+      await call("/__cofre/payments", { ...askedOf(filter, now), ...page }, subject)
     );
+  };
   const data = liveData(
     {
       isFiltered: Object.keys(filter).length > 0,
@@ -656,46 +655,10 @@ function Searching({ model }) {
 /** A hash begins with the second of its payment's creation, in hex. */
 const secondsInHash = 8;
 
-/** Rows that are rendered above and below those in the window. */
-const margin = 60;
-/** The rendered rows change after this number of rows has passed. */
-const chunk = 20;
-/** Until the first row is rendered. */
-const usualHeight = 34;
-/** Another page is read when the end of the list is nearer than this. */
-const nearEndPx = 400;
-
 /** @param {{ model: Model, columns: typeof columns }} props */
 function Rows({ model, columns: shownColumns }) {
   const payments = model.payments.value;
   const hasMore = model.hasMore.value;
-  const body = useRef(/** @type {HTMLElement | null} */ (null));
-  const height = useRef(usualHeight);
-  const [first, setFirst] = useState(0);
-  const look = () => {
-    const top = body.current?.getBoundingClientRect().top ?? 0;
-    setFirst(Math.max(0, Math.floor(-top / height.current / chunk) * chunk));
-    const isNearEnd = scrollY + innerHeight > document.body.scrollHeight - nearEndPx;
-    if (isNearEnd && scrollY > 0) model.more();
-  };
-  useEffect(() => {
-    addEventListener("scroll", look, { passive: true });
-    addEventListener("resize", look, { passive: true });
-    return () => {
-      removeEventListener("scroll", look);
-      removeEventListener("resize", look);
-    };
-  }, [model]);
-  // Also when rows were added: the window may still be at the end.
-  useEffect(look, [payments.length]);
-  useLayoutEffect(() => {
-    const row = body.current?.querySelector("tr[data-row]");
-    const measured = row?.getBoundingClientRect().height ?? 0;
-    if (measured > 0) height.current = measured;
-  });
-  const begin = Math.min(Math.max(0, first - margin), payments.length);
-  const inWindow = Math.ceil(innerHeight / height.current);
-  const end = Math.min(payments.length, first + inWindow + chunk + margin);
   const now = timeOf(clock.value?.now ?? "");
   if (payments.length === 0)
     return html`<div><${None} model=${model} /><${More} model=${model} /></div>`;
@@ -711,40 +674,25 @@ function Rows({ model, columns: shownColumns }) {
             ${t("list.caption")}
           </caption>
           <${Heads} columns=${shownColumns} />
-          <tbody role="rowgroup" ref=${body}>
-            ${begin > 0 && html`<${Gap} key="above" rows=${begin} height=${height.current} />`}
-            ${payments
-              .slice(begin, end)
-              .map(
-                (payment, place) =>
-                  html`<${Row}
-                    key=${payment.hash}
-                    payment=${payment}
-                    columns=${shownColumns}
-                    now=${now}
-                    place=${begin + place + 2}
-                  />`,
-              )}
-            ${
-              end < payments.length &&
-              html`<${Gap} key="below" rows=${payments.length - end} height=${height.current} />`
-            }
-          </tbody>
+          <${NearRows}
+            count=${payments.length}
+            more=${model.more}
+            row=${(/** @type {number} */ index) => {
+              const payment = /** @type {Listed} */ (payments[index]);
+              return html`<${Row}
+                key=${payment.hash}
+                payment=${payment}
+                columns=${shownColumns}
+                now=${now}
+                place=${index + 2}
+              />`;
+            }}
+          />
         </table>
       </div>
       <${More} model=${model} />
     </div>
   `;
-}
-
-/**
- * The height of rows that are not rendered.
- * @param {{ rows: number, height: number }} props
- */
-function Gap({ rows, height }) {
-  return html`<tr aria-hidden="true" class="gap">
-    <td style=${{ height: `${rows * height}px` }}></td>
-  </tr>`;
 }
 
 /**

@@ -34,6 +34,11 @@ export function isReturn() {
   return placeIn(history.state).rows > 0;
 }
 
+/** The scroll position to which the browser's Back or Forward returns; 0: the top, or none. */
+export function placeOfReturn() {
+  return placeIn(history.state).y;
+}
+
 /** Browsers refuse more than a hundred changes of the history in half a minute. */
 const keepAfterMs = 350;
 

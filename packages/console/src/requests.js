@@ -1,6 +1,6 @@
 // The account's requests, newest first, with search, filters and refresh.
 import { signal } from "@preact/signals";
-import { useEffect, useLayoutEffect } from "preact/hooks";
+import { useLayoutEffect } from "preact/hooks";
 import { call, offers, subjectOfTab } from "./api.js";
 import { curlOf } from "./curl.js";
 import { problemText, shown } from "./shown.js";
@@ -10,6 +10,7 @@ import { t } from "./language.js";
 import { withoutNumber } from "./list.js";
 import { liveData } from "./live-data.js";
 import { comeBack, walk } from "./live-list.js";
+import { NearRows } from "./near-rows.js";
 import { Cells, Heads, opens } from "./pieces.js";
 import { keepFresh } from "./poll.js";
 import { clock } from "./state.js";
@@ -17,15 +18,12 @@ import { durationText, Outcome, PaymentLink } from "./request-parts.js";
 import { own } from "./words.js";
 
 /** @import { ReadonlySignal } from "@preact/signals" */
-/** @import { VNode } from "preact" */
 /** @import { ListedRequest, RequestPage } from "./request-parts.js" */
 
 const filterNames = new Set(["search", "outcome", "path"]);
 const pageSize = 50;
 /** Numbers as zero-padded text, so that they sort numerically. */
 const digits = 15;
-/** Another page is read when the end of the list is nearer than this. */
-const nearEndPx = 400;
 
 /** @type {readonly { outcome: string, title: string }[]} */
 const tabs = [
@@ -46,7 +44,6 @@ const tabs = [
  * @property {ReadonlySignal<string>} trouble
  * @property {Filter} filter
  * @property {() => void} more
- * @property {WeakMap<ListedRequest, VNode>} made the rows
  * @property {() => void} keepPlace scrolls so that the row that is read stays where it was
  */
 /** @typedef {Readonly<Record<string, string>>} Filter */
@@ -75,7 +72,8 @@ export async function requestsView(main, _words, query, abort) {
   let read;
   const keepPlace = () => {
     if (read === undefined) return;
-    const moved = read.row.getBoundingClientRect().top - read.top;
+    // With more new rows than are rendered, it is not in the document any more.
+    const moved = read.row.isConnected ? read.row.getBoundingClientRect().top - read.top : 0;
     read = undefined;
     if (moved !== 0) scrollBy({ top: moved, behavior: "instant" });
   };
@@ -127,7 +125,6 @@ export async function requestsView(main, _words, query, abort) {
     trouble,
     filter,
     more: () => void more(),
-    made: new WeakMap(),
     keepPlace,
   };
   mount(place, html`<${Requests} model=${model} />`, abort);
@@ -277,7 +274,7 @@ function Count({ model: { rows, about, hasMore } }) {
 
 /** @param {{ model: Model }} props */
 function Rows({ model }) {
-  const { rows, about, hasMore, filter, keepPlace } = model;
+  const { rows, about, hasMore, filter, more, keepPlace } = model;
   const requests = rows.value;
   useLayoutEffect(keepPlace, [requests]);
   if (requests.length === 0)
@@ -293,9 +290,12 @@ function Rows({ model }) {
           ${t("requests.caption")}
         </caption>
         <${Heads} columns=${columns} />
-        <tbody role="rowgroup">
-          ${requests.map((request) => rowOf(model, request))}
-        </tbody>
+        <${NearRows}
+          count=${requests.length}
+          more=${more}
+          row=${(/** @type {number} */ index) =>
+            rowOf(filter, /** @type {ListedRequest} */ (requests[index]), index + 2)}
+        />
       </table>
     </div>
   `;
@@ -342,25 +342,22 @@ const columns = [
 ];
 
 /**
- * The row of a request. An unchanged request keeps it, so that a long list is not compared whole.
- * @param {Model} model
+ * @param {Filter} filter
  * @param {ListedRequest} request
+ * @param {number} place
  */
-function rowOf({ filter, made }, request) {
-  const known = made.get(request);
-  if (known !== undefined) return known;
-  const row = html`
+function rowOf(filter, request, place) {
+  return html`
     <tr
       role="row"
       key=${request.number}
       data-row=${request.number}
+      aria-rowindex=${place}
       onClick=${opens(addressOf(filter, request.number).slice(1))}
     >
       <${Cells} columns=${columns} cells=${columns.map(({ cell }) => cell(request, filter))} />
     </tr>
   `;
-  made.set(request, row);
-  return row;
 }
 
 /** @param {{ filter: Filter }} props */
@@ -386,14 +383,6 @@ function first() {
 
 /** @param {{ model: Model }} props */
 function More({ model: { hasMore, trouble, more } }) {
-  useEffect(() => {
-    const look = () => {
-      const isNear = scrollY + innerHeight > document.body.scrollHeight - nearEndPx;
-      if (isNear && scrollY > 0) more();
-    };
-    addEventListener("scroll", look, { passive: true });
-    return () => removeEventListener("scroll", look);
-  }, [more]);
   return html`
     <div>
       ${hasMore.value && html`<button type="button" onClick=${more}>${t("show_more")}</button>`}

@@ -170,6 +170,27 @@ export function requestTests({ server, made, inConsole, picture }: ConsoleGiven)
     });
   });
 
+  test("a long list renders the rows near the window only", async () => {
+    for (let count = 0; count < 200; count += 1)
+      await server().get("/ws/exchange", { integration_key: integrationKey, currency_code: "USD" });
+    await inConsole("#/requests", async (page) => {
+      await row(page, "/ws/exchange").first().waitFor();
+      await page.evaluate(`new Promise((resolve) => {
+        const look = () => {
+          if (document.querySelector("tr[aria-rowindex='200']") !== null) return resolve();
+          scrollTo(0, document.body.scrollHeight);
+          requestAnimationFrame(look);
+        };
+        look();
+      })`);
+      const rendered = page.locator("tr[data-row]");
+      assert.ok((await rendered.count()) < 150, `${await rendered.count()} rows`);
+      await page.evaluate("scrollTo(0, 0)");
+      await page.locator("tr[aria-rowindex='2']").waitFor();
+      assert.ok((await rendered.count()) < 150, `${await rendered.count()} rows`);
+    });
+  });
+
   test("hostile and long texts stay texts, in the list and on the page of a request", async () => {
     await server().postJson(
       "/ws/direct",

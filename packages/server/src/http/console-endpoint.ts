@@ -1,77 +1,17 @@
-import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
-import { brotliCompress } from "node:zlib";
+import { brotliCompress, constants } from "node:zlib";
 import type { WireResponse } from "../wire/answers/answer.ts";
 import type { OpenEndpoint } from "../wire/endpoint.ts";
+import { linkedScript } from "./linked-script.ts";
 import { withoutComments } from "./page-script.ts";
 
-const scripts = [
-  "main",
-  "account",
-  "actions",
-  "aligned",
-  "api",
-  "audit",
-  "cards",
-  "compare",
-  "csv",
-  "curl",
-  "dialog",
-  "faults",
-  "figures",
-  "format",
-  "html",
-  "insights",
-  "insights-charts",
-  "keys",
-  "latency",
-  "language",
-  "list",
-  "live-data",
-  "live-list",
-  "live-table",
-  "messages-en",
-  "messages-es",
-  "messages-pt-br",
-  "money",
-  "new-payment",
-  "newest",
-  "notifications",
-  "payment",
-  "payment-exchange",
-  "payment-form",
-  "people",
-  "pieces",
-  "poll",
-  "receivers",
-  "recorded-curl",
-  "refusals",
-  "request",
-  "request-parts",
-  "requests",
-  "saved-views",
-  "sentences",
-  "session",
-  "setting-words",
-  "settings",
-  "shown",
-  "side-bar",
-  "sign-in",
-  "state",
-  "story",
-  "tokens",
-  "typed",
-  "webhook",
-  "webhooks",
-  "words",
-  "worlds",
-  "zone",
-] as const;
+/** The texts of each language are loaded by the script when the language is known. */
+const languages = ["en", "es", "pt-br"] as const;
 
 /**
  * The libraries of the page, as their packages contain them; none imports another one than these.
- * The import map in index.html has their addresses. A package is looked up on the first request:
- * test runners that load this library cannot do it.
+ * `path`: the place in the npm package, which has no others. A package is looked up on the first
+ * request: test runners that load this library cannot do it.
  */
 export const libraries = [
   { name: "preact", file: () => import.meta.resolve("preact"), path: "/console/lib/preact.js" },
@@ -97,64 +37,61 @@ const javascript = "text/javascript; charset=utf-8";
 
 interface Part {
   readonly path: string;
-  readonly file: () => URL;
   readonly type: string;
-  /** What is served of the file's text; all of it unless given. */
-  readonly served?: (text: string) => string;
+  readonly read: () => Promise<string>;
 }
 
 /** The parts of the page: `/` and the files that are listed here. No other file is served. */
 const parts: readonly Part[] = [
-  { path: "/console/icon.svg", file: () => ofPage("icon.svg"), type: "image/svg+xml" },
-  { path: "/console/style.css", file: () => ofPage("style.css"), type: "text/css; charset=utf-8" },
-  ...scripts.map((name) => ({
-    path: `/console/${name}.js`,
-    file: () => ofPage(`${name}.js`),
+  { path: "/console/icon.svg", type: "image/svg+xml", read: () => textOfPage("icon.svg") },
+  {
+    path: "/console/style.css",
+    type: "text/css; charset=utf-8",
+    read: () => textOfPage("style.css"),
+  },
+  { path: "/console/main.js", type: javascript, read: () => linkedScript("./main.js", moduleText) },
+  ...languages.map((language) => ({
+    path: `/console/messages-${language}.js`,
     type: javascript,
-    served: withoutComments,
-  })),
-  ...libraries.map(({ file, path }) => ({
-    path,
-    file: () => new URL(file()),
-    type: javascript,
+    read: () => moduleText(`./messages-${language}.js`),
   })),
 ];
 
-/**
- * Only this server's own scripts, styles, icons and calls are allowed, and the import map of the
- * page by its digest. Frames, forms to other sites, and text that becomes a script or HTML are not:
- * the page has no Trusted Types policy, so the browser refuses every way to create one.
- */
-const policyOf = (scriptSources: string): string =>
-  [
-    "default-src 'none'",
-    `script-src ${scriptSources}`,
-    "style-src 'self'",
-    "img-src 'self'",
-    "connect-src 'self'",
-    "base-uri 'none'",
-    "form-action 'none'",
-    "frame-ancestors 'none'",
-    "require-trusted-types-for 'script'",
-    "trusted-types 'none'",
-  ].join("; ");
-
-const headersWith = (scriptSources: string) =>
-  [
-    ["Content-Security-Policy", policyOf(scriptSources)],
-    // Neither a window that opened the page nor a page of another origin can access it or its
-    // parts.
-    ["Cross-Origin-Opener-Policy", "same-origin"],
-    ["Cross-Origin-Resource-Policy", "same-origin"],
-  ] as const;
-
-function asItIs(text: string): string {
-  return text;
+/** A library, or a script of the page. */
+async function moduleText(name: string): Promise<string> {
+  const library = libraries.find((each) => each.name === name);
+  if (library !== undefined) return readFile(new URL(library.file()), "utf8");
+  return withoutComments(await textOfPage(name));
 }
 
+/**
+ * Only this server's own scripts, styles, icons and calls are allowed. Scripts in the page, frames,
+ * forms to other sites, and text that becomes a script or HTML are not: the page has no Trusted
+ * Types policy, so the browser refuses every way to create one.
+ */
+const policy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self'",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+  "trusted-types 'none'",
+].join("; ");
+
+const headers = [
+  ["Content-Security-Policy", policy],
+  // Neither a window that opened the page nor a page of another origin can access it or its parts.
+  ["Cross-Origin-Opener-Policy", "same-origin"],
+  ["Cross-Origin-Resource-Policy", "same-origin"],
+] as const;
+
 /** A file of packages/console. */
-function ofPage(name: string): URL {
-  return new URL(name, new URL("../../../console/src/", import.meta.url));
+function textOfPage(name: string): Promise<string> {
+  return readFile(new URL(name, new URL("../../../console/src/", import.meta.url)), "utf8");
 }
 
 /** Says in the page's head how it is used. */
@@ -173,33 +110,29 @@ export function consoleEndpoints(
 ): readonly OpenEndpoint[] {
   if (mode === "off" || (mode === "key" && environment !== "sandbox")) return [];
   const page = async (): Promise<WireResponse> => {
-    const text = await readFile(ofPage("index.html"), "utf8");
+    const text = await textOfPage("index.html");
     return {
       status: 200,
       type: "text/html; charset=utf-8",
       body: text
         .replace(modeMark, modeMark.replace("key", mode))
         .replace(environmentMark, environmentMark.replace("sandbox", environment)),
-      headers: headersWith(`'self' '${digestOfImportMap(text)}'`),
+      headers,
     };
   };
-  const part = async ({ file, type, served = asItIs }: Part): Promise<WireResponse> =>
-    compressedLater({
-      status: 200,
-      type,
-      body: served(await readFile(file(), "utf8")),
-      headers: headersWith("'self'"),
-    });
+  const part = async ({ type, read }: Part): Promise<WireResponse> =>
+    compressedLater({ status: 200, type, body: await read(), headers });
   return [servedOnce("/", page), ...parts.map((each) => servedOnce(each.path, () => part(each)))];
 }
 
 /**
- * The answer, which gets its brotli form when that is made: the best compression takes longer than
- * the first reader should wait.
+ * The answer, which gets its brotli form when that is made. The best compression would take a core
+ * for a second, in which the first reader's page is shown.
  */
 function compressedLater(answer: WireResponse & { brotli?: Buffer | undefined }): WireResponse {
   // Without memory for it, the answer stays as it is.
-  brotliCompress(answer.body, (error, bytes) => {
+  const params = { [constants.BROTLI_PARAM_QUALITY]: 6 };
+  brotliCompress(answer.body, { params }, (error, bytes) => {
     if (error === null) answer.brotli = bytes;
   });
   return answer;
@@ -230,10 +163,4 @@ function servedOnce(path: string, read: () => Promise<WireResponse>): OpenEndpoi
     cors: false,
     handle: readOnce(read),
   };
-}
-
-/** As a Content-Security-Policy names an inline script. */
-function digestOfImportMap(page: string): string {
-  const [, map = ""] = /<script type="importmap">([^]*?)<\/script>/.exec(page) ?? [];
-  return `sha256-${createHash("sha256").update(map).digest("base64")}`;
 }

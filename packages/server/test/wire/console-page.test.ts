@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { after, before, describe, test } from "node:test";
@@ -10,6 +9,7 @@ import { timelineKinds } from "../../src/http/admin/timeline-entries.ts";
 import { faultKindNames, faultKinds } from "../../src/http/faults/fault-kinds.ts";
 import { declineReasons } from "../../src/payment/payment.ts";
 import { brands } from "../../src/vault/brand.ts";
+import { withoutComments } from "../../src/http/page-script.ts";
 import { startTestServer, type TestServer } from "../server.ts";
 import { until } from "../until.ts";
 import { scan, textsOf } from "../source-scan.ts";
@@ -48,8 +48,6 @@ const { timesOf } = (await import(pathToFileURL(`${folder}latency.js`).href)) as
 };
 const libraryText = (name: string): string =>
   readFileSync(fileURLToPath(import.meta.resolve(name)), "utf8");
-const [, importMap = ""] =
-  /<script type="importmap">([^]*?)<\/script>/.exec(textOf("index.html")) ?? [];
 const { csvOf } = (await import(pathToFileURL(`${folder}csv.js`).href)) as {
   readonly csvOf: (rows: readonly (readonly string[])[]) => string;
 };
@@ -80,6 +78,8 @@ const { messagesOf, stepsOf, sinceText } = (await import(
   readonly sinceText: (ms: number) => string;
 };
 const scripts = readdirSync(folder).filter((name) => name.endsWith(".js"));
+const languages = scripts.filter((name) => name.startsWith("messages-"));
+const modules = scripts.filter((name) => !languages.includes(name));
 let server: TestServer;
 
 before(async () => {
@@ -117,6 +117,10 @@ function codeOf(script: string): readonly string[] {
   return [...lines, ...textsOf(script).map(({ line, text }) => `${line}: ${text}`)];
 }
 
+const importForm = /^import [^;]*;\n/gm;
+/** In a library, where they are not on lines of their own. */
+const linkForm = /import\{[^}]*\}from"[^"]*";|export default |export\{[^}]*\}(?:from"[^"]*")?;?/g;
+
 /** Source text without line breaks, so that the formatter's layout makes no difference. */
 function inOneLine(text: string): string {
   return text
@@ -145,20 +149,15 @@ describe("the console", () => {
 
   test("allows its own scripts, style and calls, no text that becomes a script, and no page around it", async () => {
     const response = await fetch(`${server.url}/`);
-    const map = createHash("sha256").update(importMap).digest("base64");
-    const policyWith = (scripts: string) =>
-      `default-src 'none'; script-src ${scripts}; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; ` +
+    const policy =
+      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; " +
       "frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
     assert.equal(response.status, 200);
     assert.equal(response.headers.get("content-type"), "text/html; charset=utf-8");
-    assert.equal(
-      response.headers.get("content-security-policy"),
-      policyWith(`'self' 'sha256-${map}'`),
-      "of scripts in the page itself, only its import map is allowed",
-    );
+    assert.equal(response.headers.get("content-security-policy"), policy);
     assert.equal(
       (await fetch(`${server.url}/console/main.js`)).headers.get("content-security-policy"),
-      policyWith("'self'"),
+      policy,
     );
     assert.equal(response.headers.get("cross-origin-opener-policy"), "same-origin");
     assert.equal(response.headers.get("cross-origin-resource-policy"), "same-origin");
@@ -166,51 +165,38 @@ describe("the console", () => {
     assert.equal(response.headers.get("access-control-allow-origin"), null);
     assert.doesNotMatch(
       await response.text(),
-      /\son[a-z]+=|\sstyle=|<script>|javascript:|https?:/i,
+      /\son[a-z]+=|\sstyle=|<script(?! type="module" src="\/console\/main\.js"><\/script>)|javascript:|https?:/i,
     );
   });
 
-  test("serves each library as its package has it, at the address of the import map", async () => {
-    const { imports } = JSON.parse(importMap) as {
-      readonly imports: Readonly<Record<string, string>>;
-    };
-    assert.deepEqual(
-      imports,
-      Object.fromEntries(
-        libraries
-          .map(({ name, path }) => [name, path] as const)
-          .toSorted(([left], [right]) => (left < right ? -1 : 1)),
-      ),
-    );
-    for (const { name, path } of libraries) {
-      const response = await fetch(server.url + path);
-      const text = await response.text();
-      assert.equal(text, libraryText(name), name);
-      assert.equal(response.headers.get("content-type"), "text/javascript; charset=utf-8");
-      for (const [, imported = ""] of text.matchAll(/\bfrom ?"([^"]+)"/g))
-        assert.ok(imported in imports, `${name} imports ${imported}`);
+  test("serves one script with the code of all of its scripts and libraries", async () => {
+    const served = await (await fetch(`${server.url}/console/main.js`)).text();
+    const lines = new Set(served.split("\n"));
+    for (const name of modules) {
+      const code = withoutComments(textOf(name));
+      assert.deepEqual(codeOf(code), codeOf(textOf(name)), name);
+      const linked = code.replaceAll(importForm, "").replaceAll(/^export /gm, "");
+      const missing = linked.split("\n").filter((line) => !lines.has(line));
+      assert.deepEqual(missing, [], name);
     }
+    assert.ok(lines.size > 4_000, "control");
+    for (const { name } of libraries)
+      for (const code of libraryText(name).split(linkForm)) assert.ok(served.includes(code), name);
   });
 
   test("serves each of its parts, those of one language less than 120 kB compressed", async () => {
-    const served = new Map<string, string>();
-    for (const name of [...scripts, "style.css"]) {
+    for (const name of ["main.js", ...languages, "style.css"]) {
       const response = await fetch(`${server.url}/console/${name}`);
       const text = await response.text();
-      served.set(name, text);
       if (name === "style.css") assert.equal(text, textOf(name), `${name} is served as it is`);
-      else assert.deepEqual(codeOf(text), codeOf(textOf(name)), `the code of ${name} is served`);
+      if (languages.includes(name))
+        assert.deepEqual(codeOf(text), codeOf(textOf(name)), `the code of ${name} is served`);
       assert.equal(
         response.headers.get("content-type"),
         name.endsWith(".js") ? "text/javascript; charset=utf-8" : "text/css; charset=utf-8",
       );
       assert.equal(response.headers.get("access-control-allow-origin"), null);
     }
-    // A browser loads the texts of one language.
-    const [languages, others] = [
-      scripts.filter((name) => name.startsWith("messages-")),
-      scripts.filter((name) => !name.startsWith("messages-")),
-    ];
     assert.equal(languages.length, 3);
     /** Bytes on their way to a browser, from the second request on. */
     const sizeOf = async (path: string): Promise<number> => {
@@ -228,17 +214,16 @@ describe("the console", () => {
       });
       return size;
     };
-    const sizesOf = (paths: readonly string[]) => Promise.all(paths.map(sizeOf));
-    const ofPage = (name: string) => `/console/${name}`;
-    const sizes = await sizesOf([...others.map(ofPage), ...libraries.map(({ path }) => path)]);
-    const largest = Math.max(...(await sizesOf(languages.map(ofPage))));
-    const bytes = sizes.reduce((sum, size) => sum + size, largest);
+    // A browser loads the texts of one language.
+    const texts = await Promise.all(languages.map((name) => sizeOf(`/console/${name}`)));
+    const bytes = (await sizeOf("/console/main.js")) + Math.max(...texts);
     assert.ok(bytes < 120 * 1024, `${bytes} bytes`);
     for (const name of [
       "tsconfig.json",
       "..%2fconsole-endpoint.ts",
       "../console-endpoint.ts",
       "index.html",
+      "list.js",
     ]) {
       assert.equal((await fetch(`${server.url}/console/${name}`)).status, 404, name);
     }
