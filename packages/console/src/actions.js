@@ -6,7 +6,7 @@ import { openDialog } from "./dialog.js";
 import { amountText, typedAmount } from "./format.js";
 import { html } from "./html.js";
 import { t } from "./language.js";
-import { amountOf, minorOf, withPoint } from "./money.js";
+import { AmbiguousAmount, amountOf, exactAmount, minorOf } from "./money.js";
 import { errorAt, Foreign, Pairs, Problem, TextField, valuesOf } from "./pieces.js";
 import { mayDo } from "./session.js";
 import { say, shown } from "./shown.js";
@@ -162,7 +162,7 @@ function Question({ action, payment, subject, refresh, onClose }) {
   const [names] = useState(() => /** @type {Map<string, string>} */ (new Map()));
   const [error, setError] = useState(/** @type {unknown} */ (undefined));
   const [isBusy, setBusy] = useState(false);
-  const aboutAmount = errorAt(error, "amount");
+  const aboutAmount = error instanceof AmbiguousAmount ? error : errorAt(error, "amount");
   /** @param {SubmitEvent} event */
   const send = async (event) => {
     event.preventDefault();
@@ -170,7 +170,7 @@ function Question({ action, payment, subject, refresh, onClose }) {
     const given = valuesOf(form);
     setBusy(true);
     try {
-      const typed = withPoint(given["amount"] ?? "");
+      const typed = exactAmount(given["amount"] ?? "");
       const asked =
         amount === undefined || (typed === amount && path === "/ws/capture")
           ? {}
@@ -218,7 +218,7 @@ function Question({ action, payment, subject, refresh, onClose }) {
             })}
             name="amount"
             error=${aboutAmount}
-            defaultValue=${typedAmount(amount)}
+            defaultValue=${typedAmount(amount, payment.currency_ext)}
             inputmode="decimal"
             required
           />`

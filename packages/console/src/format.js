@@ -74,11 +74,14 @@ export function decimalText(decimal) {
 }
 
 /**
- * A decimal text of the server as the user would type it.
+ * A decimal text of the server as the user would type it, without the zeros of a currency that has
+ * no decimals.
  * @param {string} amount
+ * @param {string} [currency]
  */
-export function typedAmount(amount) {
-  return amount.replace(".", separator);
+export function typedAmount(amount, currency) {
+  const isWhole = currency !== undefined && digitsOf(currency) === 0;
+  return (isWhole ? amount.replace(/\.0+$/, "") : amount).replace(".", separator);
 }
 
 const shares = new Intl.NumberFormat(locale, {

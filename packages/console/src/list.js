@@ -767,7 +767,7 @@ function wordsOf({ state, captured, refunded, charged_back: isChargedBack }) {
  * @param {Listed} payment
  * @param {number} now
  */
-function reasonOf(payment, now) {
+export function reasonOf(payment, now) {
   const { decline_reason: reason, capture_by: until, captured, refunded, currency_ext } = payment;
   if (reason !== undefined) return shown(reasonWords(reason));
   if (until !== undefined) return t("state.until", { day: dayText(until, now) });

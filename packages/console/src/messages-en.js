@@ -430,6 +430,8 @@ export const messages = /** @type {const} */ ({
     "Attempt {attempt} to deliver notification {number} to {receiver} failed ({outcome})",
   "attempted.retry": "{sentence}, and is retried",
   "actions.amount": "Amount in {currency}, up to {most}",
+  "actions.ambiguous":
+    "Write {large} or {small}: a point or comma before three digits can mean both.",
   "actions.none": "No actions are available.",
   "actions.payment": "Payment {code}.",
   "actions.title": "Actions",

@@ -439,6 +439,8 @@ export const messages = {
     "El intento {attempt} de entregar la notificación {number} a {receiver} falló ({outcome})",
   "attempted.retry": "{sentence}, y se reintentará",
   "actions.amount": "Monto en {currency}, hasta {most}",
+  "actions.ambiguous":
+    "Escriba {large} o {small}: un punto o una coma antes de tres cifras puede significar ambos montos.",
   "actions.none": "No hay acciones disponibles.",
   "actions.payment": "Pago {code}.",
   "actions.title": "Acciones",

@@ -440,6 +440,8 @@ export const messages = {
     "A tentativa {attempt} de entregar a notificação {number} a {receiver} falhou ({outcome})",
   "attempted.retry": "{sentence}, e será repetida",
   "actions.amount": "Valor em {currency}, até {most}",
+  "actions.ambiguous":
+    "Escreva {large} ou {small}: um ponto ou uma vírgula antes de três dígitos pode significar os dois valores.",
   "actions.none": "Nenhuma ação disponível.",
   "actions.payment": "Pagamento {code}.",
   "actions.title": "Ações",

@@ -1,5 +1,5 @@
 // Amounts in the server's format: decimal text. No floating-point arithmetic.
-import { amountText } from "./format.js";
+import { amountText, typedAmount } from "./format.js";
 import { html } from "./html.js";
 import { t } from "./language.js";
 import { shown } from "./shown.js";
@@ -21,6 +21,23 @@ export function withPoint(typed) {
   return isGrouped
     ? `${text.slice(0, text.search(/\d{1,2}$/)).replaceAll(/\D/g, "")}.${/\d{1,2}$/.exec(text)?.[0]}`
     : text.replace(/^(\d+),(\d{1,2})$/, "$1.$2");
+}
+
+/**
+ * One point or comma before three digits: `1.000` is one thousand to most people in Latin America,
+ * and one to the server.
+ */
+export class AmbiguousAmount extends Error {}
+
+/**
+ * Like `withPoint`; throws AmbiguousAmount if the text can mean two amounts.
+ * @param {string} typed
+ */
+export function exactAmount(typed) {
+  const [, whole, rest] = /^\s*(\d{1,3})[.,](\d{3})\s*$/.exec(typed) ?? [];
+  if (whole === undefined || rest === undefined) return withPoint(typed);
+  const small = typedAmount(`${whole}.${rest.slice(0, 2)}`);
+  throw new AmbiguousAmount(t("actions.ambiguous", { large: `${whole}${rest}`, small }));
 }
 
 /**

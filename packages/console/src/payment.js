@@ -15,7 +15,7 @@ import {
 } from "./format.js";
 import { html, mountIn } from "./html.js";
 import { t } from "./language.js";
-import { listAddress, neighboursOf } from "./list.js";
+import { listAddress, neighboursOf, reasonOf } from "./list.js";
 import { minorOf, MoneyBar } from "./money.js";
 import { Notifications } from "./notifications.js";
 import { Foreign, Pairs, Table, When, Wide } from "./pieces.js";
@@ -123,6 +123,9 @@ function Head({ payment }) {
   const { hash, merchant_payment_code: code, amount_ext: amount, currency_ext: currency } = payment;
   const { name, brand, masked_card_number: mask, open_date: opened } = payment;
   const { before, after, place, count } = neighboursOf(hash);
+  const now = timeOf(clock.value?.now ?? "");
+  // A won dispute has a mark of its own.
+  const why = payment.disputed ? "" : reasonOf(payment, now);
   /** @param {MouseEvent} event */
   const back = (event) => {
     if (!isFromList) return;
@@ -141,12 +144,13 @@ function Head({ payment }) {
       <p class="sum">
         <strong>${amountText(amount, currency)} ${shown(currency)}</strong>${" "}
         <${Mark} payment=${payment} />
+        ${why !== "" && html`<span class="soft why">${why}</span>`}
       </p>
       <p class="under">
         <bdi class="code">${shown(code)}</bdi>${" "}<${Copy} text=${code} label=${t("copy.code")} />
         ·${" "} <bdi>${shown(name)}</bdi> · ${shown(brand)} ${shown(mask)} ·${" "}
         <time datetime=${`${opened.replace(" ", "T")}Z`} title=${utcText(opened)}>
-          ${momentText(opened, timeOf(clock.value?.now ?? ""))}
+          ${momentText(opened, now)}
         </time>
       </p>
       <p class="copies">
@@ -602,7 +606,7 @@ function Ledger({ timeline: { entries, price, problems } }) {
       <h2>${t("ledger.title")}</h2>
       ${problems.map((text) => html`<p key=${text} class="problem">${shown(text)}</p>`)}
       <ul>
-        ${price.map((part, place) => html`<li key=${place}>${priceSentence(part)}</li>`)}
+        ${[...new Set(price.map(priceSentence))].map((text) => html`<li key=${text}>${text}</li>`)}
       </ul>
       <details>
         <summary>${t("ledger.count", { count: rows.length })}</summary>

@@ -54,7 +54,8 @@ const { csvOf } = (await import(pathToFileURL(`${folder}csv.js`).href)) as {
 const { amountText } = (await import(pathToFileURL(`${folder}format.js`).href)) as {
   readonly amountText: (amount: string, currency: string) => string;
 };
-const { withPoint } = (await import(pathToFileURL(`${folder}money.js`).href)) as {
+const { exactAmount, withPoint } = (await import(pathToFileURL(`${folder}money.js`).href)) as {
+  readonly exactAmount: (typed: string) => string;
   readonly withPoint: (typed: string) => string;
 };
 interface Entry {
@@ -503,6 +504,25 @@ describe("the console", () => {
       ["a lot", "a lot"],
     ] as const)
       assert.equal(withPoint(typed), expected, typed);
+  });
+
+  test("refuses an amount that can mean a thousand or one", () => {
+    for (const [typed, large, small] of [
+      ["1.000", "1000", "1.00"],
+      ["1,000", "1000", "1.00"],
+      [" 12.345 ", "12345", "12.34"],
+      ["397.781", "397781", "397.78"],
+    ] as const)
+      assert.throws(() => exactAmount(typed), {
+        message: `Write ${large} or ${small}: a point or comma before three digits can mean both.`,
+      });
+    for (const [typed, expected] of [
+      ["1000", "1000"],
+      ["1,00", "1.00"],
+      ["1.000,00", "1000.00"],
+      ["1,000.00", "1000.00"],
+    ] as const)
+      assert.equal(exactAmount(typed), expected);
   });
 
   test("shows for each path how long half, most and all of its requests took", () => {
