@@ -213,13 +213,20 @@ function kindAsHtml(kind: DifferenceKind): string {
   const { endpoint, rule, count, first } = kind;
   const { request, upstream, cofre, at } = first;
   const ruleLink =
-    rule === null ? "" : `<a href="#${escaped(rule)}"><code>${escaped(rule)}</code></a>`;
+    rule === null
+      ? ""
+      : ` <a href="#${escaped(rule)}"><code>${escaped(rule)}</code></a> explains it.`;
+  const sent = `${request.method} ${request.path}\n${JSON.stringify(request.parameters, undefined, 2)}`;
+  const omitted =
+    request.parameters_omitted === 0
+      ? ""
+      : ` (without ${request.parameters_omitted} that are not shown)`;
   return [
     `<details class="kind"><summary><b>${escaped(endpoint)}</b> <span>${escaped(sentenceOf(kind))}</span> <span class="count">${count}</span></summary><div>`,
-    `<p class="quiet">First at ${escaped(at)}. ${ruleLink}</p>`,
-    `<pre>${escaped(`${request.method} ${request.path}\n${JSON.stringify(request.parameters, undefined, 2)}`)}</pre>`,
-    `<div class="sides"><section><h3>Upstream</h3><pre>${sideAsHtml(upstream, kind)}</pre></section>`,
-    `<section><h3>Cofre</h3><pre>${sideAsHtml(cofre, kind)}</pre></section></div>`,
+    `<p class="quiet">First at ${escaped(at)}.${ruleLink}</p>`,
+    `<div class="sides"><section><h3>Upstream</h3><pre>${sideAsHtml(upstream, kind, kind.upstream)}</pre></section>`,
+    `<section><h3>Cofre</h3><pre>${sideAsHtml(cofre, kind, kind.cofre)}</pre></section></div>`,
+    `<details><summary>Parameters of the request${omitted}</summary><pre>${escaped(sent)}</pre></details>`,
     "</div></details>",
   ].join("\n");
 }
@@ -236,6 +243,7 @@ const outcomePaths: ReadonlySet<string> = new Set([
 function sideAsHtml(
   { http_status: status, content_type: type, body }: ShownAnswer,
   { aspect, path }: DifferenceKind,
+  header: string,
 ): string {
   const isMarked = (at: string): boolean =>
     aspect === "outcome" ? outcomePaths.has(at) : aspect !== "header" && at === path;
@@ -244,6 +252,7 @@ function sideAsHtml(
   return [
     mark(`HTTP ${status}`, aspect === "http_status"),
     mark(type ?? "no content type", aspect === "header" && path === "content-type"),
+    ...(aspect === "header" && path !== "content-type" ? [mark(`${path}: ${header}`, true)] : []),
     ...linesOf("", "", body, "").map(({ text, at }) => mark(text, at !== "" && isMarked(at))),
   ].join("\n");
 }
@@ -279,7 +288,7 @@ const style = `
 .quiet { color: color-mix(in srgb, CanvasText 65%, Canvas); }
 main { max-width: 90rem; }
 table { border-collapse: collapse; margin: 1rem 0; font-variant-numeric: tabular-nums; }
-th, td { padding: .25rem .75rem; text-align: right; border-bottom: 1px solid color-mix(in srgb, CanvasText 14%, Canvas); }
+th, td { overflow-wrap: normal; padding: .25rem .75rem; text-align: right; border-bottom: 1px solid color-mix(in srgb, CanvasText 14%, Canvas); }
 th:first-child { text-align: left; padding-left: 0; font-weight: normal; }
 thead th { font-weight: 600; }
 .kind { border: 1px solid color-mix(in srgb, CanvasText 18%, Canvas); border-radius: 8px; margin: .5rem 0; }

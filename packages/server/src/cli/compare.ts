@@ -91,6 +91,7 @@ async function run(call: CommandCall, host: CommandHost): Promise<number> {
       ["compare.json", `${json}\n`],
     ],
   );
+  if (result.totals.requests === 0) say("No request reached the proxy, so nothing was compared.");
   if (call.flags.has("--json")) print(json);
   else for (const line of compareReportAsText(report)) print(line);
   say(`The report was written: ${files.join(", ")}`);

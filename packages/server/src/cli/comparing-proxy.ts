@@ -51,6 +51,7 @@ export interface ComparingProxy {
  */
 export async function openComparingProxy(options: ComparingProxyOptions): Promise<ComparingProxy> {
   const proxy = new Proxy(options);
+  await proxy.prepare();
   const server = createServer((request, response) => {
     proxy.handle(request, response).catch(() => response.destroy());
   });
@@ -85,6 +86,9 @@ class Proxy {
   /** Requests in flight, and answers that wait to be compared. */
   #work: Promise<void> = Promise.resolve();
   #waiting = 0;
+  /** Requests that the upstream has not answered completely. */
+  readonly #forwarding = new Set<Promise<ForwardResult>>();
+  #deferred = 0;
   readonly #inFlight = new Set<Promise<void>>();
 
   constructor({
@@ -99,6 +103,11 @@ class Proxy {
     this.#forwarder = openForwarder(scheduler, upstream, idleMs);
     this.#twin = new TwinCofre(cofre, scheduler);
     this.#comparison = new Comparison({ twin: this.#twin, collector: this.collector, clock });
+  }
+
+  /** The upstream notifies the client's receivers; Cofre's notifications would repeat that. */
+  prepare(): Promise<void> {
+    return this.#twin.silence();
   }
 
   handle(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -132,16 +141,32 @@ class Proxy {
     const { method = "GET", url: target = "/", rawHeaders } = incoming;
     const request = { method, target, headers: rawHeaders, body };
     const collected = new CollectedAnswer(response);
-    const result = await this.#forwarder.forward(
+    const forwarding = this.#forwarder.forward(
       { ...request, headers: forwardedHeaders(request, this.#upstream.host), body },
       collected,
     );
+    this.#forwarding.add(forwarding);
+    const result = await forwarding.finally(() => this.#forwarding.delete(forwarding));
     if (result.kind === "failed") {
       const { status, text } = failureText(result, this.#idleMs);
       refuse(response, status, text);
     } else if (result.kind === "cut") response.destroy();
     else response.end();
-    this.#enqueue(request, collected.answer(result));
+    const answer = collected.answer(result);
+    await this.#followsOthers(answer);
+    this.#enqueue(request, answer);
+  }
+
+  /**
+   * A refusal may follow from a concurrent request, such as the same payment sent twice, whose
+   * answer is still on its way. Cofre gets that one first.
+   */
+  async #followsOthers(answer: UpstreamAnswer): Promise<void> {
+    const isRefusal = typeof answer !== "string" && answer.body.includes('"ERROR"');
+    if (!isRefusal || this.#forwarding.size === 0 || this.#deferred >= mostWaiting) return;
+    this.#deferred += 1;
+    await Promise.all(this.#forwarding);
+    this.#deferred -= 1;
   }
 
   #enqueue(request: ComparedRequest, answer: UpstreamAnswer): void {
@@ -235,6 +260,10 @@ class TwinCofre implements Twin {
       : undefined;
   }
 
+  async silence(): Promise<void> {
+    await this.#client.chaos({ drop: 1_000 });
+  }
+
   async declineNext(reason: string): Promise<boolean> {
     return this.#change({ add: { kind: "decline", path: wirePaths.direct, reason } });
   }
@@ -323,7 +352,7 @@ const causes: Readonly<Record<Failure["cause"], string>> = {
   timeout: "has not answered in time",
   refused: "refuses connections",
   unknown_host: "has an unknown host name",
-  no_trust: "has no certificate that this machine trusts",
+  no_trust: "offers no TLS that this machine trusts",
   not_http: "answers something that is not HTTP",
   connection: "has closed the connection without an answer",
 };

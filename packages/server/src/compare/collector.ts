@@ -58,6 +58,8 @@ const noTotals = (): Totals => ({ requests: 0, equal: 0, known: 0, unknown: 0, n
 
 export interface CollectedFinding extends Finding {
   readonly isConsequence: boolean;
+  /** Called for the first difference of a kind. */
+  readonly example: () => Example;
 }
 
 /** Counts differences, and keeps the first example of each kind. Its memory is bounded. */
@@ -73,30 +75,27 @@ export class Collector {
     this.#reasons.set(reason, (this.#reasons.get(reason) ?? 0) + 1);
   }
 
-  /** `example` is called for the first difference of a kind. */
+  /** `shown` masks a text of an answer. */
   compared(
     endpoint: string,
     findings: readonly CollectedFinding[],
-    example: () => Example,
     shown: (text: string) => string,
   ): void {
     let verdict: Verdict = "equal";
-    let made: Example | undefined;
     for (const finding of findings) {
       const rule = ruleFor(finding)?.id ?? null;
       const isKnown = rule !== null || finding.isConsequence;
       if (!isKnown) verdict = "unknown";
       else if (verdict === "equal") verdict = "known";
-      this.#add(finding, rule, shown, () => (made ??= example()));
+      this.#add(finding, rule, shown);
     }
     this.#count(endpoint, verdict);
   }
 
   #add(
-    { endpoint, difference, cofre, isConsequence }: CollectedFinding,
+    { endpoint, difference, cofre, isConsequence, example }: CollectedFinding,
     rule: string | null,
     shown: (text: string) => string,
-    example: () => Example,
   ): void {
     const { aspect, isByValue } = difference;
     const [path, theirs, ours] = [difference.path, difference.upstream, difference.cofre].map(

@@ -2,7 +2,7 @@ import { formatTimestamp } from "../kernel/calendar.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { wirePaths } from "../interface/paths.ts";
 import { declineReasons, type DeclineReason } from "../payment/payment.ts";
-import { testCards } from "../sandbox/test-cards.ts";
+import { type TestCard, testCards } from "../sandbox/test-cards.ts";
 import { verdictDescription } from "../wire/answers/payment-answer.ts";
 import { viewOf } from "../http/recording/parameter-view.ts";
 import { objectOf } from "../http/recording/recorded-view.ts";
@@ -14,6 +14,7 @@ import { Identifiers, type Named, namedIn } from "./identifiers.ts";
 import type { RequestFacts } from "./parity-rules.ts";
 import { type Replacement, withReplaced } from "./replacement.ts";
 import {
+  type Json,
   jsonOf,
   memberAt,
   type Outcome,
@@ -92,6 +93,8 @@ export class Comparison {
 
   /** Whether the upstream has carried the request out is unknown. */
   #lost(one: OneRequest, reason: ReasonNotCompared): void {
+    if (reason !== "made_before" && one.endpoint === wirePaths.direct)
+      this.#identifiers.seeCodes(one.named);
     this.#identifiers.diverge(one.named);
     this.#collector.notCompared(one.endpoint, reason);
   }
@@ -100,11 +103,17 @@ export class Comparison {
     const upstream = seenAnswerOf(answer);
     if (upstream.status >= 500 && upstream.body.kind !== "json")
       return this.#lost(one, "upstream_failed");
+    // Nothing was done, and the client will send the request again.
+    if (upstream.status === 429) {
+      this.#collector.notCompared(one.endpoint, "upstream_failed");
+      return;
+    }
     const theirs = outcomeOf(upstream);
     const isKeyRefused =
       [401, 403, 409].includes(upstream.status) ||
       (theirs.kind === "refused" && keyCodes.has(theirs.code));
     const keys = isKeyRefused ? [] : this.#keysFor(one);
+    if (theirs.kind === "decided") await this.#adoptToken(one, upstream);
     const first = await this.#ask(one, keys);
     if (typeof first === "string") return this.#lost(one, first);
     const ours = outcomeOf(first);
@@ -113,47 +122,93 @@ export class Comparison {
     if (isSame && one.endpoint === wirePaths.direct && ours.kind === "decided")
       this.#identifiers.converge(one.named);
     const isConsequence = this.#identifiers.hasDiverged(one.named);
-    const isForeign = one.named.some((named) => this.#identifiers.isForeign(named));
-    if (!isSame && !isConsequence && isForeign) return this.#lost(one, "made_before");
+    if (!isSame && upstream.status >= 500) {
+      this.#forget(one);
+      return this.#lost(one, "upstream_failed");
+    }
+    const isDirect = one.endpoint === wirePaths.direct;
+    if (!isSame && (isDirect || !isConsequence) && this.#wasMadeBefore(one, theirs)) {
+      this.#forget(one);
+      return this.#lost(one, "made_before");
+    }
+    if (isDirect) this.#identifiers.seeCodes(one.named);
     const findings: CollectedFinding[] = [];
-    const find = (cofre: Outcome, differences: readonly Difference[]): void => {
+    const find = (cofre: SeenAnswer, differences: readonly Difference[]): void => {
       const hasOtherRate = differences.some(
         ({ path, aspect }) => aspect === "value" && path.endsWith("currency_rate"),
       );
-      for (const difference of differences)
-        findings.push({
-          endpoint: one.endpoint,
-          difference,
-          upstream: theirs,
-          cofre,
-          request: one.facts,
-          hasOtherRate,
-          isConsequence,
-        });
+      const common = {
+        endpoint: one.endpoint,
+        upstream: theirs,
+        cofre: outcomeOf(cofre),
+        request: one.facts,
+        hasOtherRate,
+        isConsequence,
+        example: () => this.#example(one, upstream, cofre),
+      };
+      findings.push(...differences.map((difference) => ({ ...common, difference })));
     };
     const compareWith = (cofre: SeenAnswer): void => {
-      find(
-        outcomeOf(cofre),
-        differencesOf(upstream, cofre, this.#identifiers.asUpstream(one.named)),
-      );
+      find(cofre, differencesOf(upstream, cofre, this.#identifiers.asUpstream(one.named)));
       this.#identifiers.learnFrom(jsonOf(upstream), jsonOf(cofre));
     };
     if (isSame) compareWith(first);
     else {
-      find(ours, [outcomeDifference(theirs, ours)]);
+      find(first, [outcomeDifference(theirs, ours)]);
       const steered = isConsequence
         ? "diverged"
         : await this.#steered(one, keys, upstream, theirs, ours);
       if (steered === "diverged") this.#identifiers.diverge(one.namedWith(upstream));
       else if (steered !== "even") compareWith(steered);
     }
-    const hidden = one.hidden;
-    this.#collector.compared(
-      one.endpoint,
-      findings,
-      () => this.#example(one, upstream, first),
-      (text) => shownText(text, hidden),
+    const { hidden } = one;
+    this.#collector.compared(one.endpoint, findings, (text) => shownText(text, hidden));
+  }
+
+  /** Whether the request names something that only the upstream can know. */
+  #wasMadeBefore(one: OneRequest, upstream: Outcome): boolean {
+    const foreign = one.named.filter((named) => this.#identifiers.isForeign(named));
+    if (one.endpoint !== wirePaths.direct) return foreign.length > 0;
+    // The code of a new payment is unknown, unless the upstream says that it exists.
+    const isRepeated = upstream.kind === "refused" && upstream.code === "BP-DR-0";
+    return foreign.some(({ kind }) => kind !== "code" || isRepeated);
+  }
+
+  /** The twin's payment, which the upstream does not have, gets out of the way of its code. */
+  #forget(one: OneRequest): void {
+    if (one.endpoint !== wirePaths.direct) return;
+    for (const code of one.textsOf(["merchant_payment_code"]))
+      this.#identifiers.learn("code", code, this.#identifiers.freshCodeFor(code));
+  }
+
+  /** A card that the upstream stored before the comparison began: the twin stores a test card. */
+  async #adoptToken(one: OneRequest, upstream: SeenAnswer): Promise<void> {
+    if (one.hasNumber || one.endpoint === wirePaths.token) return;
+    const foreign = one.named.find(
+      (named) => named.kind === "token" && this.#identifiers.isForeign(named),
     );
+    const card = approvedCardOf(memberAt(jsonOf(upstream), "payment", "payment_type_code"));
+    if (foreign === undefined || card === undefined) return;
+    const body = JSON.stringify({
+      integration_key: this.#twin.integrationKey,
+      payment_type_code: "creditcard",
+      country: one.facts.country === "" ? "br" : one.facts.country,
+      creditcard: {
+        card_number: card.digits,
+        card_name: "Ana Lima",
+        card_due_date: "12/2060",
+        card_cvv: card.brand === "amex" ? "1234" : "123",
+      },
+    });
+    const answer = await this.#twin.ask({
+      method: "POST",
+      target: wirePaths.token,
+      headers: ["Content-Type", "application/json"],
+      body: Buffer.from(body),
+    });
+    const own = answer === undefined ? undefined : jsonOf(seenAnswerOf(answer));
+    const token = memberAt(own, "token");
+    if (typeof token === "string") this.#identifiers.learn("token", foreign.value, token);
   }
 
   #keysFor(one: OneRequest): readonly Replacement[] {
@@ -216,12 +271,11 @@ export class Comparison {
     if (theirs.kind === "refused" && ours.kind === "refused") return "even";
     const [code] = one.textsOf(["merchant_payment_code"]);
     if (one.endpoint !== wirePaths.direct || code === undefined) return "diverged";
-    const fresh = this.#identifiers.freshCodeFor(code);
     if (theirs.kind === "refused") {
-      // The upstream has no such payment, so the twin forgets its own.
-      this.#identifiers.learn("code", code, fresh);
+      this.#forget(one);
       return "even";
     }
+    const fresh = this.#identifiers.freshCodeFor(code);
     if (theirs.kind !== "decided") return "diverged";
     if (theirs.isDeclined && !(await this.#twin.declineNext(reasonOf(theirs.description))))
       return "diverged";
@@ -305,6 +359,13 @@ class OneRequest {
     ];
   }
 
+  /** Whether it has a card's own number. */
+  get hasNumber(): boolean {
+    for (const [name, value] of membersOf(this.params))
+      if (cardNumberNames.includes(name) && value instanceof Lifted) return true;
+    return false;
+  }
+
   /** Different values of these parameters, wherever they are. */
   textsOf(names: readonly string[]): readonly string[] {
     const found = new Set<string>();
@@ -324,10 +385,7 @@ class OneRequest {
   /** Replaces the card number with one that the twin approves, of the upstream's brand. */
   approvedCard(upstream: SeenAnswer): readonly Replacement[] {
     const brand = memberAt(jsonOf(upstream), "payment", "payment_type_code");
-    const approved = testCards.filter(({ result, threeDSecure }) => {
-      return result === "approved" && threeDSecure === undefined;
-    });
-    const card = approved.find((each) => each.brand === brand) ?? approved.find(isVisa);
+    const card = approvedCardOf(brand);
     return Array.from(membersOf(this.params)).flatMap(([name, value]) =>
       cardNumberNames.includes(name) && value instanceof Lifted && card !== undefined
         ? [{ names: [name], from: value.bytes, to: card.digits }]
@@ -336,7 +394,15 @@ class OneRequest {
   }
 }
 
-const isVisa = ({ brand }: { readonly brand: string }): boolean => brand === "visa";
+/** A test card of this brand, or of another one, that is approved. */
+function approvedCardOf(brand: Json | undefined): TestCard | undefined {
+  const approved = testCards.filter(
+    ({ result, threeDSecure }) => result === "approved" && threeDSecure === undefined,
+  );
+  return (
+    approved.find((card) => card.brand === brand) ?? approved.find((card) => card.brand === "visa")
+  );
+}
 
 function* membersOf(tree: Tree): Generator<readonly [name: string, value: Tree]> {
   if (Array.isArray(tree)) {

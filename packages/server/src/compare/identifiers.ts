@@ -17,6 +17,8 @@ const identifierNames = {
 export type IdentifierKind = keyof typeof identifierNames;
 const kinds = Object.keys(identifierNames) as readonly IdentifierKind[];
 
+const foreignKinds: readonly IdentifierKind[] = ["hash", "refund", "token"];
+
 /** Identifiers of each kind that are remembered, the newest. */
 const mostIdentifiers = 50_000;
 
@@ -34,7 +36,8 @@ export class Identifiers {
    * are consequences.
    */
   readonly #diverged = new BoundedMap<string, true>(mostIdentifiers);
-  #codes = 0;
+  readonly #codes = new BoundedMap<string, true>(mostIdentifiers);
+  #replaced = 0;
 
   constructor() {
     this.#own = Object.fromEntries(
@@ -52,8 +55,8 @@ export class Identifiers {
 
   /** A payment code in place of this one that no client chooses. */
   freshCodeFor(code: string): string {
-    this.#codes += 1;
-    return sha256Hex(`cofre compare ${this.#codes}\0${code}`).slice(0, 32);
+    this.#replaced += 1;
+    return sha256Hex(`cofre compare ${this.#replaced}\0${code}`).slice(0, 32);
   }
 
   diverge(named: readonly Named[]): void {
@@ -68,9 +71,15 @@ export class Identifiers {
     return named.some(({ kind, value }) => this.#diverged.has(`${kind} ${value}`));
   }
 
-  /** A payment or refund that was made before the comparison began. */
+  /** What was made before the comparison began. */
   isForeign({ kind, value }: Named): boolean {
-    return (kind === "hash" || kind === "refund") && !this.#own[kind].has(value);
+    if (kind === "code") return !this.#codes.has(value);
+    return foreignKinds.includes(kind) && !this.#own[kind].has(value);
+  }
+
+  /** The code of a payment that the comparison has seen being made. */
+  seeCodes(named: readonly Named[]): void {
+    for (const { kind, value } of named) if (kind === "code") this.#codes.set(value, true);
   }
 
   /** Remembers which identifiers of two answers to the same request are the same. */

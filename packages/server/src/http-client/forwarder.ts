@@ -152,5 +152,5 @@ function causeOf(error: unknown): Cause {
   if (code === "ECONNREFUSED") return "refused";
   if (code === "ENOTFOUND" || code === "EAI_AGAIN") return "unknown_host";
   if (code.startsWith("HPE_")) return "not_http";
-  return /CERT|TLS|SSL|SELF_SIGNED|ISSUER|EPROTO/.test(code) ? "no_trust" : "connection";
+  return /CERT|TLS|SSL|SIGNED|SIGNATURE|ISSUER|EPROTO/.test(code) ? "no_trust" : "connection";
 }

@@ -17,7 +17,7 @@ export interface AlteringProxy extends AsyncDisposable {
 /** A server in front of another one that changes its answers: what a test plants. */
 export async function startAlteringProxy(
   target: string,
-  alter: (answer: AlteredAnswer, path: string) => void = () => undefined,
+  alter: (answer: AlteredAnswer, path: string) => unknown = () => undefined,
 ): Promise<AlteringProxy> {
   const received: { line: string; body: string }[] = [];
   const server = createServer((incoming, outgoing) => {
@@ -43,7 +43,7 @@ export async function startAlteringProxy(
       };
       const cors = upstream.headers.get("access-control-allow-origin");
       if (cors !== null) answer.headers.push(["Access-Control-Allow-Origin", cors]);
-      alter(answer, url.split("?")[0] ?? "");
+      await alter(answer, url.split("?")[0] ?? "");
       outgoing.writeHead(answer.status, answer.headers.flat()).end(JSON.stringify(answer.body));
     })().catch(() => outgoing.destroy());
   });

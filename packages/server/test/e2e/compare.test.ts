@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { once } from "node:events";
-import { createServer as createTcpServer, type AddressInfo } from "node:net";
+import { type AddressInfo, connect, createServer as createTcpServer } from "node:net";
 import { after, before, describe, test } from "node:test";
 import { brotliCompressSync, gzipSync } from "node:zlib";
 import {
@@ -9,8 +9,10 @@ import {
   compareReportAsJson,
   compareReportAsText,
 } from "../../src/cli/compare-report.ts";
+import { CofreClient } from "../../src/cli/cofre-client.ts";
 import type { TemporaryCofre } from "../../src/cli/command.ts";
 import type { ComparisonResult } from "../../src/compare/collector.ts";
+import { systemScheduler } from "../../src/kernel/system-scheduler.ts";
 import { startTemporary } from "../../src/start/temporary-cofre.ts";
 import { readCaptures, send, withLiveValues } from "../clients/replay.ts";
 import {
@@ -22,6 +24,9 @@ import {
   type TestServer,
 } from "../server.ts";
 import { type AlteredAnswer, startAlteringProxy } from "./altering-proxy.ts";
+import { until } from "../until.ts";
+import { httpAnswer, paymentBody, startCannedServer } from "../upstream/canned-server.ts";
+import { makeAuthority } from "../upstream/test-certificates.ts";
 import { startComparing } from "./comparing.ts";
 
 /* `cofre compare` in front of a second Cofre whose answers a test changes. */
@@ -144,6 +149,36 @@ describe("an upstream that answers like Cofre", () => {
     await post("/ws/query", { ...key, hash });
     const { totals, kinds } = await comparing.finish();
     assert.deepEqual([totals.equal, kinds], [7, []]);
+  });
+
+  test("notifies the client's receiver alone", async () => {
+    let received = 0;
+    const receiver = createServer((incoming, outgoing) => {
+      received += 1;
+      incoming.resume();
+      outgoing.end();
+    });
+    receiver.listen(0, "127.0.0.1");
+    await once(receiver, "listening");
+    const { port } = receiver.address() as AddressInfo;
+    const canned = await startCannedServer();
+    canned.say(httpAnswer(paymentBody("notified")));
+    await using comparing = await startComparing(`http://127.0.0.1:${canned.port}`, twin);
+    const notification_url = `http://127.0.0.1:${port}/`;
+    await comparing.post("/ws/direct", directBody("notified", { notification_url }));
+    await comparing.finish();
+    const own = new CofreClient(
+      `http://127.0.0.1:${twin.port}`,
+      twin.integrationKey,
+      systemScheduler,
+    );
+    await until("Cofre has dropped its notification", async () =>
+      JSON.stringify(await own.notifications(0)).includes('"outcome":"dropped"'),
+    );
+    assert.equal(received, 0);
+    await canned[Symbol.asyncDispose]();
+    receiver.close();
+    await once(receiver, "close");
   });
 
   test("is refused alike: wrong keys, unknown payments, repeated codes, wrong fields", async () => {
@@ -380,6 +415,56 @@ describe("another outcome", () => {
     assert.deepEqual(await comparing.kinds(), ["/ws/direct outcome [duplicate-period]"]);
   });
 
+  test("of two equal requests at once is none, whichever is answered first", async () => {
+    // The answer of the payment comes after the refusal of its repetition.
+    const refused = Promise.withResolvers<void>();
+    await using proxied = await startAlteringProxy(upstream.url, ({ body }) => {
+      if (body["status"] === "ERROR") refused.resolve();
+      return body["status"] === "ERROR" ? undefined : refused.promise;
+    });
+    await using comparing = await startComparing(proxied.url, twin);
+    const body = directBody(newCode());
+    const [one, other] = await Promise.all([
+      comparing.post("/ws/direct", body),
+      comparing.post("/ws/direct", body),
+    ]);
+    const words = new Set([one.body["status"], other.body["status"]]);
+    assert.deepEqual(words, new Set(["ERROR", "SUCCESS"]));
+    const { totals, kinds } = await comparing.finish();
+    assert.deepEqual([totals.equal, kinds], [2, []]);
+  });
+
+  test("of a card that was stored before is none: Cofre stores one of its brand", async () => {
+    const key = { integration_key: integrationKey };
+    const amex = { ...testCard, card_number: "378282246310005", card_cvv: "1234" };
+    const stored = await upstream.postJson("/ws/token", {
+      ...key,
+      country: "br",
+      creditcard: amex,
+    });
+    const { token } = stored.body;
+    await using comparing = await startComparing(upstream.url, twin);
+    const code = newCode();
+    await comparing.post("/ws/direct", directBody(code, { creditcard: { token } }));
+    await comparing.post("/ws/direct", directBody(newCode(), { creditcard: { token } }));
+    await comparing.post("/ws/query", { ...key, merchant_payment_code: code });
+    const { totals, kinds } = await comparing.finish();
+    assert.deepEqual([totals.equal, kinds], [3, []]);
+  });
+
+  test("of a payment that was made before is not compared, by its code neither", async () => {
+    const code = newCode();
+    await upstream.postJson("/ws/direct", directBody(code));
+    await using comparing = await startComparing(upstream.url, twin);
+    await comparing.post("/ws/query", {
+      integration_key: integrationKey,
+      merchant_payment_code: code,
+    });
+    await comparing.post("/ws/direct", directBody(code));
+    const { totals, notCompared, kinds } = await comparing.finish();
+    assert.deepEqual([totals.not_compared, notCompared, kinds], [2, { made_before: 2 }, []]);
+  });
+
   test("of a payment that was made before is not compared", async () => {
     const { body } = await upstream.postJson("/ws/direct", directBody(newCode()));
     await using comparing = await startComparing(upstream.url, twin);
@@ -458,6 +543,25 @@ describe("a hostile upstream", () => {
         [1, { upstream_failed: 1 }, 0],
       );
     }
+  });
+
+  test("that throttles or fails is not compared, and the repeated request is", async () => {
+    let refusals = 0;
+    await using proxied = await startAlteringProxy(upstream.url, (answer, path) => {
+      if (path !== "/ws/direct") return;
+      refusals += 1;
+      if (refusals > 2) return;
+      answer.status = refusals === 1 ? 429 : 503;
+      answer.body = { status: "ERROR", status_code: "LATER", status_message: "Later" };
+    });
+    await using comparing = await startComparing(proxied.url, twin);
+    const code = newCode();
+    for (const suffix of ["a", "b", "c"])
+      await comparing.post("/ws/direct", directBody(code + suffix));
+    const query = { integration_key: integrationKey, merchant_payment_code: `${code}c` };
+    await comparing.post("/ws/query", query);
+    const { totals, kinds, notCompared } = await comparing.finish();
+    assert.deepEqual([totals.equal, kinds, notCompared], [2, [], { upstream_failed: 2 }]);
   });
 
   test("that is down gets nothing, and the client learns it", async () => {
@@ -564,6 +668,33 @@ describe("a hostile upstream", () => {
       assert.ok(!report.includes(token), "the token");
       assert.ok(!report.includes("4111111111111111"));
     }
+  });
+
+  test("whose certificate is not trusted gets nothing", async () => {
+    await using server = await startCannedServer(makeAuthority("Compared").issue("127.0.0.1"));
+    await using comparing = await startComparing(`https://127.0.0.1:${server.port}`, twin);
+    const got = await comparing.post("/ws/direct", directBody(newCode()));
+    assert.equal(
+      got.body["status_message"],
+      "The upstream offers no TLS that this machine trusts. Nothing was sent.",
+    );
+    assert.equal(Buffer.concat(server.received).length, 0);
+  });
+
+  test("gets nothing of a request whose client leaves before its end, and all of one whose client leaves later", async () => {
+    await using raw = await startRaw(`${head}Content-Length: 2\r\n\r\n{}`);
+    await using comparing = await startComparing(raw.url, twin);
+    const body = JSON.stringify(directBody(newCode()));
+    const start = `POST /ws/direct HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n`;
+    const early = connect(comparing.port, "127.0.0.1");
+    early.end(start + body.slice(0, 20));
+    await once(early.resume(), "close");
+    assert.equal(raw.requests(), 0);
+    const late = connect(comparing.port, "127.0.0.1");
+    late.write(start + body, () => late.destroy());
+    await once(late, "close");
+    await until("the upstream has it", () => raw.requests() === 1);
+    assert.equal((await comparing.finish()).totals.requests, 1);
   });
 
   test("a request that is too long for the proxy is refused and not sent", async () => {
