@@ -11,7 +11,7 @@ import { Secret } from "../kernel/secret.ts";
 import { baseUrl } from "./banner.ts";
 import { ClientProblem } from "./client-problem.ts";
 import type { CommandCall, CommandHost, OptionRow } from "./command.ts";
-import { exchange, isLoopback } from "./http.ts";
+import { exchange, type Exchanged, isLoopback } from "./http.ts";
 import { settingsOf } from "./settings-of.ts";
 
 /** Options of every command that talks to a running Cofre. */
@@ -53,6 +53,11 @@ export function clientOf(call: CommandCall, host: CommandHost): CofreClient {
     );
   }
   return new CofreClient(origin, key, host.scheduler);
+}
+
+/** A client for calls that need no key. Throws ClientProblem. */
+export function keylessClientOf(call: CommandCall, host: CommandHost): CofreClient {
+  return new CofreClient(addressed(call, host).origin, new Secret(""), host.scheduler);
 }
 
 /**
@@ -107,6 +112,18 @@ export class CofreClient {
   /** The same server for another account. */
   withKey(key: Secret<string>): CofreClient {
     return new CofreClient(this.origin, key, this.#scheduler);
+  }
+
+  /**
+   * What `/readyz` answers: whether payments are accepted, and its fields. `waitMs`: for the whole
+   * answer, in milliseconds.
+   */
+  async readiness(waitMs: number): Promise<{ readonly isReady: boolean; readonly fields: Answer }> {
+    const { status, body } = await this.#answered("GET", "/readyz", new Uint8Array(), waitMs);
+    const fields = objectIn(body.toString("utf8"));
+    if (typeof fields?.["status"] !== "string" || (status !== 200 && status !== 503))
+      throw new ClientProblem(`What answers at ${this.origin} is not Cofre.`);
+    return { isReady: status === 200, fields };
   }
 
   /** The account's settings, after `changes` if given. */
@@ -369,6 +386,23 @@ export class CofreClient {
     body: Uint8Array,
     waitMs = timeoutMs,
   ): Promise<Buffer> {
+    const answer = await this.#answered(method, path, body, waitMs);
+    if (answer.status === 404 || answer.status === 405)
+      throw new ClientProblem(`What answers at ${this.origin} is not a Cofre sandbox.`);
+    if (answer.status >= 500)
+      throw new ClientProblem(
+        `The Cofre at ${this.origin} cannot answer now (HTTP ${answer.status}).`,
+      );
+    return answer.body;
+  }
+
+  /** The answer, whatever its status. */
+  async #answered(
+    method: "GET" | "POST",
+    path: string,
+    body: Uint8Array,
+    waitMs: number,
+  ): Promise<Exclude<Exchanged, { readonly failure: unknown }>> {
     const url = new URL(path, this.origin);
     // Host is listed because Node adds no headers to a list.
     const headers = ["Host", url.host, "Content-Type", "application/json"];
@@ -393,13 +427,7 @@ export class CofreClient {
         `Nothing answers at ${this.origin}. Is Cofre running? \`cofre start\` starts it; --url names another address.`,
       );
     }
-    if (answer.status === 404 || answer.status === 405)
-      throw new ClientProblem(`What answers at ${this.origin} is not a Cofre sandbox.`);
-    if (answer.status >= 500)
-      throw new ClientProblem(
-        `The Cofre at ${this.origin} cannot answer now (HTTP ${answer.status}).`,
-      );
-    return answer.body;
+    return answer;
   }
 }
 

@@ -7,6 +7,7 @@ import { compareCommand } from "./compare.ts";
 import { doctorCommand } from "./doctor.ts";
 import { envCommand } from "./env.ts";
 import { faultCommand } from "./fault.ts";
+import { healthCommand } from "./health.ts";
 import { listenCommand } from "./listen.ts";
 import { logsCommand } from "./logs.ts";
 import { migrateStoreCommand } from "./migrate-store.ts";
@@ -56,6 +57,7 @@ const groups = {
       options: settingOptions,
       examples: ["cofre config", "cofre config --port 9000"],
     },
+    health: healthCommand,
     doctor: doctorCommand,
   },
   Applications: { run: runCommand, env: envCommand, proxy: proxyCommand, compare: compareCommand },
