@@ -53,6 +53,7 @@ export const lanes: readonly Lane[] = [
   lane("browser", "busy", "landing"),
   lane("compose", "waiting", "landing"),
   lane("clients", "busy", "landing"),
+  lane("image", "busy", "landing"),
   lane("runners", "waiting", "landing"),
   lane("notifications", "busy", "landing"),
 ];

@@ -142,6 +142,35 @@ describe("examples/compose.yaml", () => {
   });
 });
 
+describe("examples/compose-one.yaml", () => {
+  const text = readFileSync(join(examples, "compose-one.yaml"), "utf8");
+  const { version } = JSON.parse(
+    readFileSync(join(examples, "../packages/server/package.json"), "utf8"),
+  ) as { readonly version: string };
+  const one = parse(text) as {
+    readonly services: Readonly<Record<string, Service & Readonly<Record<string, unknown>>>>;
+  };
+
+  test("has one service, of the image that `npm run image` makes, which is never fetched", () => {
+    const { cofre, ...others } = one.services;
+    assert.deepEqual(Object.keys(others), []);
+    assert.deepEqual([cofre?.image, cofre?.["pull_policy"]], [`cofre:${version}`, "never"]);
+    assert.ok(
+      text.includes(`.cache/cofre-image-${version}.tar`),
+      "the comment has the file's name",
+    );
+  });
+
+  test("gives the container what it needs and nothing more", () => {
+    const { cofre } = one.services;
+    assert.deepEqual(cofre?.ports, ["127.0.0.1:8787:8787"]);
+    assert.deepEqual(cofre["cap_drop"], ["ALL"]);
+    assert.equal(cofre["read_only"], true);
+    assert.deepEqual(cofre.volumes, ["data:/data"]);
+    assert.deepEqual(cofre.healthcheck?.test, ["CMD", "/usr/local/bin/cofre", "health"]);
+  });
+});
+
 /** As the script would have made it. */
 function secretOf(path: string): string {
   if (path.endsWith("database_url"))
