@@ -1,8 +1,8 @@
 // Calls to this server. The key is sent in the body, never in a URL; it is stored by this tab only
 // and deleted with it. With sign-in there is no key: the browser sends the session by itself, which
 // no script can read, and the page adds a header.
-import { language, t } from "./language.js";
-import { refusalText, refusedField } from "./refusals.js";
+import { t } from "./language.js";
+import { refusalWords, refusedField } from "./refusals.js";
 import {
   accountOfTab,
   end,
@@ -184,9 +184,10 @@ export function nameWorld(name) {
  * text: string, rate?: string, gross?: string, tax?: string, captured?: string,
  * captured_local?: string }} Price
  */
+/** @typedef {{ rule: string, currency?: string }} Violation */
 /**
  * @typedef {{ entries: Entry[], recording: Recording, price: Price[],
- * problems: string[], payment: Payment }} Timeline
+ * problems: string[], violations: Violation[], payment: Payment }} Timeline
  */
 /**
  * @typedef {{ id: string, status: string, amount_ext: string, request_date: string, description:
@@ -214,15 +215,15 @@ export class Refusal extends Error {
    * @param {string} message
    */
   constructor(code, message) {
-    const known = refusalText(code);
-    super(`${known ?? message} (${code})`);
+    const { text, lang } = refusalWords(code, message);
+    super(`${text} (${code})`);
     this.code = code;
     /** The name of the refused field; undefined: the refusal is not about one. */
     this.field = refusedField(code, message);
     /** The server's English message. */
     this.original = message;
     /** The language of the text. */
-    this.lang = known === undefined ? "en" : language;
+    this.lang = lang;
   }
 }
 

@@ -6,7 +6,7 @@ import { html, mountIn } from "./html.js";
 import { parts, t } from "./language.js";
 import { liveTable } from "./live-table.js";
 import { Foreign, Problem, When } from "./pieces.js";
-import { actionWords, shortHash } from "./words.js";
+import { actionWords, detailWords, shortHash } from "./words.js";
 
 /** @import { LiveTable } from "./live-table.js" */
 /** @import { Person } from "./session.js" */
@@ -142,7 +142,7 @@ function cells(
   names,
 ) {
   const more = [
-    detail ?? "",
+    detailWords(detail ?? ""),
     completes === null ? "" : t("audit.result_of", { number: String(completes) }),
     origin === null ? "" : t("audit.from", { origin }),
   ]

@@ -3,9 +3,10 @@ import { signal } from "@preact/signals";
 import { call } from "./api.js";
 import { shown } from "./shown.js";
 import { html, mount } from "./html.js";
-import { t } from "./language.js";
+import { parts, t } from "./language.js";
 import { resultText } from "./new-payment.js";
 import { CopyButton } from "./payment-exchange.js";
+import { refusalWords } from "./refusals.js";
 import { mayDo } from "./session.js";
 
 /** @import { Signal } from "@preact/signals" */
@@ -87,15 +88,27 @@ function textOf(card) {
 }
 
 /**
- * What the answer to a payment says.
+ * What the answer to a payment says; without instalments, unless the card is always refused.
  * @param {TestCard} card
  */
 function answerText({ transaction_code: code, transaction_description: text, refusal }) {
-  const said = code === null ? "" : `${code}: ${text ?? ""}`;
+  if (refusal?.when === "always") return refusalText(refusal);
+  return code === null ? "" : `${code}: ${text ?? ""}`;
+}
+
+/** @param {{ status_code: string, status_message: string }} refusal */
+function refusalText({ status_code: code, status_message: message }) {
+  return `${code}: ${refusalWords(code, message).text}`;
+}
+
+/** @param {{ card: TestCard }} props */
+function Answer({ card }) {
+  const { refusal } = card;
+  if (refusal?.when === "always") return html`<span>${shown(refusalText(refusal))}</span>`;
+  const said = html`<span lang="en">${shown(answerText(card))}</span>`;
   if (refusal === undefined) return said;
-  const { status_code: refused, status_message: message, when } = refusal;
-  const why = `${refused}: ${message}`;
-  return when === "always" ? why : t("cards.with_instalments", { said, refusal: why });
+  const why = shown(refusalText(refusal));
+  return html`<span>${parts("cards.with_instalments", { said, refusal: why })}</span>`;
 }
 
 const heads = {
@@ -143,7 +156,7 @@ function Row({ card, most }) {
       <td role="cell" data-head=${heads.number}><code>${shown(grouped(number))}</code></td>
       <td role="cell" data-head=${heads.brand}><span class="brand-name">${shown(brand)}</span></td>
       <td role="cell" data-head=${heads.what}>${resultText(card)}</td>
-      <td role="cell" data-head=${heads.answer} lang="en">${shown(answerText(card))}</td>
+      <td role="cell" data-head=${heads.answer}><${Answer} card=${card} /></td>
       <td role="cell" data-head=${heads.countries}>
         ${countries.length === most ? t("cards.everywhere") : shown(countries.join(" ").toUpperCase())}
       </td>

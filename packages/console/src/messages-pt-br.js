@@ -52,6 +52,11 @@ export const messages = {
   "refused.refund_not_cancelled": "O estorno não pode ser cancelado",
   "refused.refund_exists": "Já existe um estorno com este merchant_refund_code",
   "refused.refunded_before": "O pagamento já foi estornado",
+  "refused.card_attempts": "Tentativas demais",
+  "refused.debit_instalments": "Cartões de débito não permitem parcelas",
+  "refused.foreign_card": "Cartões estrangeiros não são processados",
+  "refused.not_eligible": "O cartão não é aceito no comércio eletrônico",
+  "refused.prepaid_instalments": "Cartões pré-pagos não permitem parcelas",
   "refused.too_large": "A requisição é grande demais",
   "refused.busy": "Há requisições demais em andamento, tente de novo mais tarde",
   "refused.account_busy":
@@ -345,6 +350,16 @@ export const messages = {
   "price.converted": "{amount} à taxa de {rate} são {gross}, com meio arredondado para cima",
   "price.no_tax": "{converted}; sem imposto.",
   "price.not_converted": "{amount}, sem conversão",
+  "problem.captured": "Os livros capturaram um valor em {currency} diferente do pagamento.",
+  "problem.divided":
+    "Os livros dividem o que foi devolvido em {currency} entre estornos e contestação de outra forma que o pagamento.",
+  "problem.held":
+    "Os livros reservam um valor em {currency} diferente do que diz o estado do pagamento.",
+  "problem.left":
+    "Resta nos livros um valor em {currency} diferente do que dizem os estornos e a contestação do pagamento.",
+  "problem.owner": "Uma parte do que foi capturado em {currency} não tem dono.",
+  "problem.tax": "Os livros devem um imposto em {currency} diferente do pagamento.",
+  "problem.unbalanced": "Um lançamento não soma zero em cada moeda.",
   "price.returned":
     "{amount} dos {captured} capturados foram devolvidos: a mesma parcela de {local}, {back}.",
   "price.tax_customer": "{converted}; com imposto de {tax}, o cliente paga {total}.",
@@ -1029,6 +1044,15 @@ export const messages = {
   "audit.unknown": "desconhecida",
   "audit.user": "Usuário",
   "audit.verify": "Verificar a cadeia",
+  "detail.account": "conta {id}",
+  "detail.amount": "valor {amount}",
+  "detail.more": {
+    one: "mais {count} desde o registro anterior",
+    other: "mais {count} desde o registro anterior",
+  },
+  "detail.new_browser": "navegador novo",
+  "detail.rate_limited": "tentativas demais",
+  "detail.role": "perfil {role}",
   "audited.capture": "Captura",
   "audited.cancel": "Cancelamento",
   "audited.card_stored": "Cartão armazenado",

@@ -13,11 +13,11 @@ import {
   nextCode,
   optionalFields,
   queryOf,
-  refusedField,
   requestsOf,
 } from "./payment-form.js";
 import { Answer, RequestView } from "./payment-exchange.js";
 import { keepFresh } from "./poll.js";
+import { refusalWords, refusedField } from "./refusals.js";
 import { mayDo, personOfPage } from "./session.js";
 import { declineOptions, faultOptions, faultWords, own, reasonWords } from "./words.js";
 
@@ -33,7 +33,7 @@ import { declineOptions, faultOptions, faultWords, own, reasonWords } from "./wo
  * @property {readonly Exchange[]} exchanges oldest first
  * @property {Listed | undefined} payment as the list shows it
  * @property {string} trouble
- * @property {{ field: string | undefined, code: string, text: string } | undefined} refusal
+ * @property {{ field: string | undefined, code: string, text: string, lang: string } | undefined} refusal
  */
 /**
  * @typedef {object} Model
@@ -113,7 +113,13 @@ export async function newPaymentView(main, _words, query, abort) {
       typed.value = { ...typed.value, merchant_payment_code: nextCode(outcome.value?.code ?? "") };
       await look(String(payment.hash));
     } else if (typeof code === "string" && typeof text === "string")
-      become({ refusal: { field: controlOf(refusedField(code, text)), code, text } });
+      become({
+        refusal: {
+          field: controlOf(refusedField(code, text)),
+          code,
+          ...refusalWords(code, text),
+        },
+      });
   };
   /** @param {() => Promise<void>} work */
   const busy = async (work) => {
@@ -479,7 +485,7 @@ function Field({ model, name, label, value, options, choices = [], mode = "text"
           ${choices.map((each) => html`<option key=${each} value=${each}></option>`)}
         </datalist>`
       }
-      ${isRefused && html`<p id=${`${id}-refusal`} class="refusal"><span lang="en">${shown(refusal.text)}</span> <a href=${`/docs/errors#${refusal.code}`}>${shown(refusal.code)}</a></p>`}
+      ${isRefused && html`<p id=${`${id}-refusal`} class="refusal"><span lang=${refusal.lang}>${shown(refusal.text)}</span> <a href=${`/docs/errors#${refusal.code}`}>${shown(refusal.code)}</a></p>`}
     </div>
   `;
 }
@@ -505,7 +511,8 @@ function CardFields({ model, values, input }) {
  */
 export function resultText({ result, reason, refusal, funding, three_d_secure: secure }) {
   if (result === "declined") return reasonWords(reason ?? "");
-  if (result === "refused") return shown(refusal?.status_message ?? "");
+  if (result === "refused")
+    return shown(refusalWords(refusal?.status_code ?? "", refusal?.status_message ?? "").text);
   const more = [
     ...(funding === "credit"
       ? []

@@ -20,7 +20,7 @@ import { minorOf, MoneyBar } from "./money.js";
 import { Notifications } from "./notifications.js";
 import { Foreign, Pairs, Table, When, Wide } from "./pieces.js";
 import { keepFresh } from "./poll.js";
-import { priceSentence, sentenceOf } from "./sentences.js";
+import { priceSentence, problemWords, sentenceOf } from "./sentences.js";
 import { isSandbox, mayDo } from "./session.js";
 import { say, shown } from "./shown.js";
 import { clock, shell } from "./state.js";
@@ -491,7 +491,10 @@ function Facts({ payment, wire, route }) {
         ><code>${payment.hash}</code> <${Copy} text=${payment.hash} label=${t("copy.hash")}
       /></span>`,
     ],
-    [t("facts.wire_status"), shown(`${wire.status}, ${said.code}: ${said.description}`)],
+    [
+      t("facts.wire_status"),
+      html`<span lang="en">${shown(`${wire.status}, ${said.code}: ${said.description}`)}</span>`,
+    ],
     [t("facts.auth_code"), shown(said.authcode ?? t("none"))],
     [t("head.card"), shown(`${payment.brand} ${payment.masked_card_number}`)],
     [t("head.instalments"), shown(payment.instalments)],
@@ -591,7 +594,7 @@ const ledgerHeads = [
 ];
 
 /** @param {{ timeline: Timeline }} props */
-function Ledger({ timeline: { entries, price, problems } }) {
+function Ledger({ timeline: { entries, price, problems, violations } }) {
   const rows = entries.flatMap(({ at, data: { postings = [] } }) =>
     postings.map(({ kind, account, amount, balance, currency }) => [
       html`<${When} at=${at} />`,
@@ -604,7 +607,11 @@ function Ledger({ timeline: { entries, price, problems } }) {
   return html`
     <section>
       <h2>${t("ledger.title")}</h2>
-      ${problems.map((text) => html`<p key=${text} class="problem">${shown(text)}</p>`)}
+      ${problems.map((text, place) => {
+        const words = problemWords(violations[place]);
+        const lang = words === undefined ? "en" : undefined;
+        return html`<p key=${text} class="problem" lang=${lang}>${words ?? shown(text)}</p>`;
+      })}
       <ul>
         ${[...new Set(price.map(priceSentence))].map((text) => html`<li key=${text}>${text}</li>`)}
       </ul>

@@ -1,10 +1,15 @@
 // Refusals that a user of the console meets, in the page's language. Those that explain a request to
 // a developer, with the names of its fields, stay in English, as in the documentation.
-import { t } from "./language.js";
+import { language, t } from "./language.js";
 import { own } from "./words.js";
 
 /** @type {Readonly<Record<string, string>>} */
 const refusals = {
+  "BP-DR-83": t("refused.foreign_card"),
+  "BP-DR-97": t("refused.prepaid_instalments"),
+  "BP-DR-100": t("refused.debit_instalments"),
+  "BP-DR-101": t("refused.not_eligible"),
+  "BP-DR-102": t("refused.card_attempts"),
   "BP-SA-2": t("refused.key"),
   "DA-1": t("refused.key"),
   "BP-QRY-2": t("refused.payment_not_found"),
@@ -67,18 +72,51 @@ const refusals = {
 };
 
 /**
- * The text of a refusal by its code; undefined: only the server's English message exists.
+ * The text of a refusal in the page's language, or the server's English message.
  * @param {string} code
+ * @param {string} message of the server
  */
-export function refusalText(code) {
-  return own(refusals, code);
+export function refusalWords(code, message) {
+  const known = own(refusals, code);
+  return known === undefined ? { text: message, lang: "en" } : { text: known, lang: language };
 }
 
 /**
- * Fields of refusals whose messages do not begin with them.
- * @type {Readonly<Record<string, string>>}
+ * Fields of payments by the numbers of the refusals that are about them, without BP-DR-.
+ * @type {Readonly<Record<string, readonly number[]>>}
  */
+const numbers = {
+  merchant_payment_code: [0, 9, 10],
+  currency_code: [3, 4],
+  amount_total: [5, 6, 7, 8],
+  order_number: [11],
+  name: [13, 14],
+  email: [15, 16, 17],
+  birth_date: [20, 21],
+  document: [22, 23],
+  zipcode: [24],
+  address: [25],
+  street_number: [26],
+  city: [27],
+  state: [28, 29],
+  phone_number: [31, 32],
+  instalments: [33, 34, 97, 100],
+  payment_type_code: [35, 36, 38],
+  card_number: [48, 49, 75, 83, 101, 102],
+  card_name: [51, 52, 95],
+  card_cvv: [54, 55],
+  card_due_date: [56, 57, 58, 59, 67],
+  token: [64],
+  country: [76, 77],
+};
+
+/** @type {Readonly<Record<string, string>>} */
 const fields = {
+  ...Object.fromEntries(
+    Object.entries(numbers).flatMap(([field, codes]) =>
+      codes.map((number) => [`BP-DR-${number}`, field]),
+    ),
+  ),
   "BP-CAP-11": "amount",
   "BP-REF-5": "amount",
   "COFRE-115": "new_password",
@@ -87,11 +125,12 @@ const fields = {
 };
 
 /**
- * The field that a refusal is about, without the names of the objects around it; undefined: the
- * refusal is about none. Answers do not have it: messages about a parameter begin with its name.
+ * The field that a refusal is about, without the names of the objects around it: by its code, or by
+ * the field that its message names. Answers do not have it. undefined: the refusal is about none.
  * @param {string} code
  * @param {string} message of the server
  */
 export function refusedField(code, message) {
-  return own(fields, code) ?? /^Parameter (?:\w+\.)*(\w+) /.exec(message)?.[1];
+  const named = /^Parameter (?:\w+\.)*(\w+) |\b(?:payment|creditcard)\.([a-z_]+)\b/.exec(message);
+  return own(fields, code) ?? named?.[1] ?? named?.[2];
 }

@@ -10,6 +10,7 @@ import { Copy } from "./payment.js";
 import { Pairs } from "./pieces.js";
 import { keepFresh } from "./poll.js";
 import { notKept, recordedCurl } from "./recorded-curl.js";
+import { refusalWords } from "./refusals.js";
 import { durationText, Outcome, PaymentLink } from "./request-parts.js";
 import { addressOf, requestFilterOf } from "./requests.js";
 import { clock, shell } from "./state.js";
@@ -142,10 +143,11 @@ function Neighbour({ rel, address, text, letter }) {
 /** @param {{ request: WholeRequest }} props */
 function RefusalBox({ request: { status_code: code, message, field } }) {
   if (typeof code !== "string") return null;
+  const { text, lang } = refusalWords(code, message ?? "");
   return html`
     <section class="box refusal">
       <h2>${t("requests.refusal")}</h2>
-      <p><bdi>${shown(message ?? "")}</bdi></p>
+      <p lang=${lang}><bdi>${shown(text)}</bdi></p>
       <dl class="pairs">
         <div>
           <dt>${t("requests.code")}</dt>

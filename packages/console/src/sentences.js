@@ -4,7 +4,7 @@ import { amountText, countText, decimalText } from "./format.js";
 import { t } from "./language.js";
 import { outcomeWords, own, reasonWords, resultWords } from "./words.js";
 
-/** @import { Entry, Posting, Price } from "./api.js" */
+/** @import { Entry, Posting, Price, Violation } from "./api.js" */
 
 /** @typedef {Readonly<Record<string, unknown>>} Data */
 
@@ -259,6 +259,25 @@ export function priceSentence(price) {
   return local === gross
     ? t("price.tax_merchant", { converted, tax: inHome(tax) })
     : t("price.tax_customer", { converted, tax: inHome(tax), total: inHome(local) });
+}
+
+/** @type {Readonly<Record<string, (currency: string) => string>>} */
+const rules = {
+  unbalanced: () => t("problem.unbalanced"),
+  held: (currency) => t("problem.held", { currency }),
+  captured: (currency) => t("problem.captured", { currency }),
+  left: (currency) => t("problem.left", { currency }),
+  divided: (currency) => t("problem.divided", { currency }),
+  owner: (currency) => t("problem.owner", { currency }),
+  tax: (currency) => t("problem.tax", { currency }),
+};
+
+/**
+ * A violated rule of a payment's books, as one sentence; undefined: the page does not know the rule.
+ * @param {Violation | undefined} violation
+ */
+export function problemWords(violation) {
+  return own(rules, violation?.rule ?? "")?.(violation?.currency ?? "");
 }
 
 /**

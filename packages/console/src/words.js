@@ -327,3 +327,52 @@ const auditActions = {
 export function actionWords(action) {
   return own(auditActions, action) ?? action.replaceAll("_", " ");
 }
+
+/**
+ * Fixed words in the details of audit entries.
+ * @type {Readonly<Record<string, string>>}
+ */
+const details = {
+  accept_review: t("accept.name"),
+  cancel: t("void.name"),
+  chargeback: t("chargeback.name"),
+  chargeback_credit: t("win.name"),
+  confirm: t("capture.name"),
+  delete: t("worlds.delete"),
+  "new browser": t("detail.new_browser"),
+  rate_limited: t("detail.rate_limited"),
+  reject_review: t("reject.name"),
+  reset: t("worlds.reset"),
+  restore: t("worlds.restore"),
+  snapshot: t("worlds.snapshot"),
+};
+
+/** @type {readonly (readonly [form: RegExp, words: (value: string, other: string) => string])[]} */
+const detailForms = [
+  [/^account (\S+)$/, (id) => t("detail.account", { id })],
+  [/^amount ([\d.]+)$/, (amount) => t("detail.amount", { amount })],
+  [/^disable (\S+)$/, (id) => `${t("receivers.disable")} ${id}`],
+  [/^enable (\S+)$/, (id) => `${t("receivers.enable")} ${id}`],
+  [/^role (\w+)$/, (role) => t("detail.role", { role: roleWords(role) })],
+  [/^status (\d+)$/, (status) => `HTTP ${status}`],
+  [/^(\d+) more\b/, (count) => t("detail.more", { count: Number(count) })],
+  [/^(\w+) to (\w+)$/, (before, after) => `${roleWords(before)} → ${roleWords(after)}`],
+];
+
+/**
+ * The details of an audit entry: the server's fixed words and codes, separated by commas. Names of
+ * settings and codes of refusals stay.
+ * @param {string} detail
+ */
+export function detailWords(detail) {
+  return detail
+    .split(", ")
+    .map((part) => {
+      const fixed = own(details, part);
+      if (fixed !== undefined) return fixed;
+      const [form, words] = detailForms.find(([each]) => each.test(part)) ?? [];
+      const [, value = "", other = ""] = form?.exec(part) ?? [];
+      return words?.(value, other) ?? part;
+    })
+    .join(", ");
+}

@@ -51,6 +51,8 @@ export interface Explanation {
   readonly lines: readonly ExplainedLine[];
   /** One for each currency of the payment, the requested one first. */
   readonly positions: readonly MoneyPosition[];
+  /** Violated rules of the books, in the order of `problems`. */
+  readonly violations: readonly Violation[];
   /**
    * Violated rules of the books, one sentence each. Returned instead of thrown, because an auditor
    * then needs to see the lines.
@@ -58,18 +60,36 @@ export interface Explanation {
   readonly problems: readonly string[];
 }
 
+/** The rules of the books that a payment may violate, one sentence each. */
+export const bookProblems = {
+  unbalanced: "An entry does not sum to zero in each currency.",
+  held: "The books hold another amount of {currency} than the payment's state says.",
+  captured: "The books captured another amount of {currency} than the payment.",
+  left: "The books are left with another amount of {currency} than the payment's refunds and dispute say.",
+  divided:
+    "The books divide what was returned in {currency} between refunds and dispute in another way than the payment.",
+  owner: "What was captured in {currency} has no owner for a part of it.",
+  tax: "The books owe another tax in {currency} than the payment.",
+} as const;
+
+export interface Violation {
+  readonly rule: keyof typeof bookProblems;
+  /** undefined: the rule is about all currencies. */
+  readonly currency?: CurrencyCode;
+}
+
 /** Explains every cent of a payment from its whole history, oldest row first. */
 export function explain(history: readonly JournaledRow[], payment: Payment): Explanation {
   const entries = history.flatMap((row) => row.entries);
   const positions = currenciesOf(payment).map((currency) => positionIn(currency, entries));
-  return {
-    lines: linesOf(history),
-    positions,
-    problems: [
-      ...problemsOf(entries),
-      ...positions.flatMap((each) => disagreements(each, payment)),
-    ],
-  };
+  const violations = [
+    ...imbalances(entries),
+    ...positions.flatMap((each) => disagreements(each, payment)),
+  ];
+  const problems = violations.map(({ rule, currency = "" }) =>
+    bookProblems[rule].replace("{currency}", currency),
+  );
+  return { lines: linesOf(history), positions, violations, problems };
 }
 
 function currenciesOf({ order }: Payment): readonly CurrencyCode[] {
@@ -125,10 +145,8 @@ function sumOn(
   );
 }
 
-function problemsOf(entries: readonly JournalEntry[]): readonly string[] {
-  return entries.every(({ postings }) => isBalanced(postings))
-    ? []
-    : ["An entry does not sum to zero in each currency."];
+function imbalances(entries: readonly JournalEntry[]): readonly Violation[] {
+  return entries.every(({ postings }) => isBalanced(postings)) ? [] : [{ rule: "unbalanced" }];
 }
 
 /** The states in which the whole authorized amount is held. */
@@ -139,7 +157,7 @@ const holdingStates: ReadonlySet<PaymentState> = new Set([
   "voiding",
 ]);
 
-function disagreements(position: MoneyPosition, payment: Payment): readonly string[] {
+function disagreements(position: MoneyPosition, payment: Payment): readonly Violation[] {
   const { currency, held, captured, refunded, chargedBack, taxed, payable } = position;
   const heldByState = holdingStates.has(payment.state) ? payment.authorized : 0n;
   const returned = returnedOf(payment);
@@ -148,25 +166,17 @@ function disagreements(position: MoneyPosition, payment: Payment): readonly stri
   return [
     ...(held === valueIn(currency, payment, heldByState)
       ? []
-      : [`The books hold another amount of ${currency} than the payment's state says.`]),
+      : [{ rule: "held", currency } as const]),
     ...(captured === valueIn(currency, payment, payment.captured)
       ? []
-      : [`The books captured another amount of ${currency} than the payment.`]),
-    ...(owned === left.total
-      ? []
-      : [
-          `The books are left with another amount of ${currency} than the payment's refunds and dispute say.`,
-        ]),
+      : [{ rule: "captured", currency } as const]),
+    ...(owned === left.total ? [] : [{ rule: "left", currency } as const]),
     ...(isLocal(currency, payment) ||
     (refunded === returned.refunded && chargedBack === returned.chargedBack)
       ? []
-      : [
-          `The books divide what was returned in ${currency} between refunds and dispute in another way than the payment.`,
-        ]),
-    ...(owned === taxed + payable
-      ? []
-      : [`What was captured in ${currency} has no owner for a part of it.`]),
-    ...(taxed === left.tax ? [] : [`The books owe another tax in ${currency} than the payment.`]),
+      : [{ rule: "divided", currency } as const]),
+    ...(owned === taxed + payable ? [] : [{ rule: "owner", currency } as const]),
+    ...(taxed === left.tax ? [] : [{ rule: "tax", currency } as const]),
   ];
 }
 

@@ -44,7 +44,7 @@ interface Request {
   readonly path: string;
   readonly fields: Fields;
 }
-const { faultOf, formOf, nextCode, refusedField, requestsOf } = (await import(
+const { faultOf, formOf, nextCode, requestsOf } = (await import(
   pathToFileURL(`${folder}payment-form.js`).href
 )) as {
   readonly formOf: (
@@ -54,6 +54,8 @@ const { faultOf, formOf, nextCode, refusedField, requestsOf } = (await import(
   readonly requestsOf: (values: Values, token?: unknown) => readonly Request[];
   readonly faultOf: (values: Values, waits: boolean) => Fields | undefined;
   readonly nextCode: (code: string) => string;
+};
+const { refusedField } = (await import(pathToFileURL(`${folder}refusals.js`).href)) as {
   readonly refusedField: (code: string, message: string) => string | undefined;
 };
 

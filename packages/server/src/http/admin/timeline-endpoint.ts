@@ -66,6 +66,10 @@ const answerSchema = new NamedSchema(
       ...json.list(json.text),
       description: "Violated invariants of the ledger; normally empty.",
     },
+    violations: {
+      ...json.list(json.object({ rule: json.text }, { currency: json.text })),
+      description: "The invariants of `problems` in the same order, as names for programs.",
+    },
     payment: paymentSchema,
     status: json.success,
   }),
@@ -126,6 +130,7 @@ export function timelineEndpoint({ runner, storeOf, recorder }: TimelineDeps): E
           entries,
           price: explainedPrices(payment, explained.explanation),
           problems: explained.explanation.problems,
+          violations: explained.explanation.violations,
           // The payment as /ws/query shows it, without a second request.
           payment: JSON.parse(renderPayment(payment, account)) as unknown,
           status: "SUCCESS",

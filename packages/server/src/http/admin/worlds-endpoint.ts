@@ -54,7 +54,7 @@ const seededStart = parseInstant("2026-01-01") as Instant;
 /** The time of every world is earlier. */
 const endOfTime = parseInstant("9900-01-01") as Instant;
 
-const worldActions = ["reset", "snapshot", "restore", "delete"] as const;
+export const worldActions = ["reset", "snapshot", "restore", "delete"] as const;
 
 const longestWorldText = { characters: 100, code: "COFRE-73" } as const;
 
