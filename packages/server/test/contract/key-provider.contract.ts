@@ -17,6 +17,13 @@ export interface RootKey {
   readonly openOther: () => Promise<KeyProvider>;
   /** Ways to make the root key unusable, by what the provider must say then. */
   readonly faults: readonly Fault[];
+  /** What another implementation of a service does otherwise than the service. */
+  readonly differs?: {
+    /** The failure for a ciphertext of another root key. */
+    readonly foreign?: RootKeyFailure;
+    /** The first half of a ciphertext, which names the key, is not read. */
+    readonly ignoresHeader?: true;
+  };
 }
 
 export interface Fault {
@@ -24,8 +31,8 @@ export interface Fault {
   readonly failure: RootKeyFailure;
   readonly begin: () => Promise<void> | void;
   readonly end: () => Promise<void> | void;
-  /** Whether new keys can still be wrapped. */
-  readonly wraps?: true;
+  /** For new keys, if another failure or none. */
+  readonly wrapping?: RootKeyFailure | "ok";
 }
 
 type Wrapper = (provider: KeyProvider) => KeyProvider;
@@ -84,10 +91,12 @@ const properties: readonly Property[] = [
     async check(root) {
       const provider = await root.open();
       const wrapped = Buffer.from(await provider.wrap(randomBytes(32), label));
-      for (const at of [0, 1, 2, wrapped.length >> 1, wrapped.length - 2]) {
+      const header = root.differs?.ignoresHeader === true ? [] : [2, wrapped.length >> 1];
+      for (const at of [0, 1, ...header, wrapped.length - 2]) {
         const altered = Buffer.from(wrapped);
         altered[at] = (altered[at] ?? 0) ^ 0x01;
-        await failsAs("wrong", provider.unwrap(altered, label));
+        const failure = at === 2 ? (root.differs?.foreign ?? "wrong") : "wrong";
+        await failsAs(failure, provider.unwrap(altered, label));
       }
       for (const length of [0, 1, 2, 12, wrapped.length - 4, wrapped.length - 1])
         await failsAs("wrong", provider.unwrap(wrapped.subarray(0, length), label));
@@ -105,7 +114,8 @@ const properties: readonly Property[] = [
       const [own, other] = [await root.open(), await root.openOther()];
       assert.notEqual(own.keyId, other.keyId);
       assert.equal((await root.open()).keyId, own.keyId);
-      await failsAs("wrong", other.unwrap(await own.wrap(randomBytes(32), label), label));
+      const wrapped = await own.wrap(randomBytes(32), label);
+      await failsAs(root.differs?.foreign ?? "wrong", other.unwrap(wrapped, label));
     },
     broken: (root) => ({
       ...root,
@@ -177,7 +187,9 @@ async function checkFault(root: RootKey, fault: Fault): Promise<void> {
   await fault.begin();
   try {
     await failsAs(fault.failure, provider.unwrap(wrapped, label));
-    if (fault.wraps !== true) await failsAs(fault.failure, provider.wrap(key, label));
+    const { wrapping = fault.failure } = fault;
+    if (wrapping === "ok") await provider.wrap(key, label);
+    else await failsAs(wrapping, provider.wrap(key, label));
     assert.equal(await provider.health(), fault.failure);
   } finally {
     await fault.end();

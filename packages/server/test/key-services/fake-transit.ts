@@ -41,7 +41,10 @@ export async function fakeTransit() {
     const versions = keys.get(name);
     if (operation === undefined)
       return refused(403, "1 error occurred:\n\t* permission denied\n\n");
-    if (versions === undefined) return refused(400, "encryption key not found");
+    if (versions === undefined)
+      return operation === "encrypt"
+        ? refused(403, "1 error occurred:\n\t* permission denied\n\n")
+        : refused(400, "encryption key not found");
     const fields = JSON.parse(content.toString()) as Record<string, string>;
     const aad = Buffer.from(fields["associated_data"] ?? "", "base64");
     return operation === "encrypt"

@@ -19,29 +19,31 @@ import {
 
 interface Place {
   readonly url: URL;
+  readonly ca?: string | undefined;
   /** Whether the service is silent: then the time limit of a call is short. */
-  readonly isSilent?: () => boolean;
+  readonly isSilent?: (() => boolean) | undefined;
 }
 
 const random = new SystemRandom();
 const timeoutMs = 30_000;
 const silentMs = 20;
 
-function clientFor({ url, isSilent = () => false }: Place): ServiceClient {
+function clientFor({ url, ca, isSilent = () => false }: Place): ServiceClient {
   const scheduler: Scheduler = {
     ...systemScheduler,
     after: (ms, task) => systemScheduler.after(isSilent() ? silentMs : ms, task),
   };
-  return createServiceClient({ scheduler, url, ca: undefined, timeoutMs });
+  return createServiceClient({ scheduler, url, ca, timeoutMs });
 }
 
 /** A provider as the server makes it. */
 export function transitProvider({
   url,
-  isSilent = () => false,
+  ca,
+  isSilent,
   ...options
 }: Place & Pick<TransitOptions, "key" | "read"> & Partial<TransitOptions>): KeyProvider {
-  const client = clientFor({ url, isSilent });
+  const client = clientFor({ url, ca, isSilent });
   return createTransitKeyProvider({
     client,
     random,
@@ -54,10 +56,11 @@ export function transitProvider({
 
 export function kmsProvider({
   url,
-  isSilent = () => false,
+  ca,
+  isSilent,
   ...options
 }: Place & Pick<AwsKmsOptions, "arn" | "read"> & Partial<AwsKmsOptions>): KeyProvider {
-  const client = clientFor({ url, isSilent });
+  const client = clientFor({ url, ca, isSilent });
   const region = options.arn.split(":")[3] ?? "";
   return createAwsKmsKeyProvider({
     client,
