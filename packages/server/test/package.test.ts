@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { isBuiltin } from "node:module";
-import { delimiter, dirname, join, relative, sep } from "node:path";
+import { delimiter, dirname, join, posix, relative, sep } from "node:path";
 import { after, before, describe, test, type TestContext } from "node:test";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { makeTarball } from "../../../tools/package.ts";
@@ -100,7 +100,17 @@ describe("the package, installed into an empty folder", () => {
       files.filter((name) => /test|fixture|support/.test(name) && !ofUsers.includes(name)),
       [],
     );
-    assert.ok(files.filter((name) => name.endsWith(".d.ts")).length < 20);
+    const declarations = files.filter((name) => name.endsWith(".d.ts"));
+    const imported = new Set(
+      declarations.flatMap((name) =>
+        Array.from(
+          readFileSync(join(installed(), name), "utf8").matchAll(/"(\.{1,2}\/[^"]+)\.js"/g),
+          ([, path = ""]) => `${posix.join(posix.dirname(name), path)}.d.ts`,
+        ),
+      ),
+    );
+    // The library's own, and those that its declarations need.
+    assert.deepEqual(declarations.toSorted(), ["dist/library.d.ts", ...imported].toSorted());
     assert.ok(files.length < 160, `${files.length} files`);
   });
 
