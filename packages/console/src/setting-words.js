@@ -27,6 +27,7 @@ export const settingGroups = [
       strictMandates: t("setting.strictMandates"),
       descriptor: t("setting.descriptor"),
       routes: t("setting.routes"),
+      savedViews: t("views.title"),
     },
   },
   {
@@ -65,7 +66,6 @@ export const settingGroups = [
       receiptEmail: t("setting.receiptEmail"),
     },
   },
-  { title: t("view.payments"), settings: { savedViews: t("views.title") } },
   {
     title: t("settings.simulator"),
     settings: {
