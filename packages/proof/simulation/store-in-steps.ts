@@ -43,6 +43,7 @@ export function storeInSteps(store: Store, step: Step, time: () => Instant): Sto
       step(() => store.deliveriesOf(merchantId, from, limit, state)),
     deliveriesBetween: (merchantId, first, last, limit) =>
       step(() => store.deliveriesBetween(merchantId, first, last, limit)),
+    deliverySums: (merchantId, ids) => step(() => store.deliverySums(merchantId, ids)),
     endedDeliveries: (before, limit) => step(() => store.endedDeliveries(before, limit)),
     merchantsDue: (now, after, limit, slots) =>
       step(() => store.merchantsDue(now, after, limit, slots)),

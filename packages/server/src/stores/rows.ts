@@ -19,7 +19,7 @@ import type { Refund } from "../payment/refund.ts";
 import type { FactRecord, HistoryRow, KeyGrant, IdempotentRequest } from "./change.ts";
 import { orderFromJson, searchedInOrder } from "./order-row.ts";
 import type { Listed } from "./payment-list.ts";
-import type { PaymentFigure, StoredAccountKey } from "./store.ts";
+import type { DeliverySum, PaymentFigure, StoredAccountKey } from "./store.ts";
 import type { Brand } from "../vault/brand.ts";
 import { accountCodes, entryKindCodes, factCodes, factSourceCodes } from "./codes.ts";
 
@@ -122,6 +122,15 @@ export function figureFromRow({
     refunded: BigInt(refunded),
     disputed: disputed === 1,
   };
+}
+
+/** A row of `DeliverySum`, as the databases read it. */
+export interface DeliverySumRow extends Omit<DeliverySum, "waitingSince"> {
+  readonly waitingSince: Instant | null;
+}
+
+export function deliverySumFromRow({ waitingSince, ...row }: DeliverySumRow): DeliverySum {
+  return { ...row, waitingSince: waitingSince ?? undefined };
 }
 
 export function listedRow(row: PaymentRow): Listed {

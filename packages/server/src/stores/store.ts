@@ -194,6 +194,11 @@ export interface Store {
     limit: number,
   ): Promise<readonly Delivery[]>;
   /**
+   * What became of the deliveries about these payments of the merchant, in no particular order.
+   * Payments without deliveries are left out. `ids`: at most 100.
+   */
+  deliverySums(merchantId: MerchantId, ids: readonly PaymentId[]): Promise<readonly DeliverySum[]>;
+  /**
    * Deliveries of all merchants that ended before `before`, earliest end first, at most `limit`.
    */
   endedDeliveries(before: Instant, limit: number): Promise<readonly EndedDelivery[]>;
@@ -359,6 +364,19 @@ export interface DatabaseFigures {
    * since then are not removed.
    */
   readonly snapshotAge: number;
+}
+
+/** What became of the deliveries about one payment. */
+export interface DeliverySum {
+  readonly paymentId: PaymentId;
+  /** Endpoints with a delivery. */
+  readonly receivers: number;
+  /** Those of them to which all is delivered. */
+  readonly notified: number;
+  /** Those with a delivery that has finally failed. */
+  readonly failed: number;
+  /** When the oldest waiting delivery was requested; undefined if none waits. */
+  readonly waitingSince: Instant | undefined;
 }
 
 /** States of deliveries that may need an operator's attention. */

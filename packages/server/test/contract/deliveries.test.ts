@@ -24,7 +24,7 @@ import { createMemoryStore } from "../../src/stores/memory/memory-store.ts";
 import { batchMessageOf } from "../../src/stores/postgres/batch-message.ts";
 import type * as Secrets from "../../src/kernel/secret.ts";
 import type * as PostgresStores from "../../src/stores/postgres/postgres-store.ts";
-import type { DueMerchant, DueQueue, Store } from "../../src/stores/store.ts";
+import type { DeliverySum, DueMerchant, DueQueue, Store } from "../../src/stores/store.ts";
 import { Chance } from "../support/chance.ts";
 import { earlierCopy } from "../support/earlier-version.ts";
 import { openStoreOn, query, TestDatabases, testUrl } from "../postgres/databases.ts";
@@ -388,6 +388,70 @@ for (const [name, open] of stores) {
       assert.deepEqual(await between(2, 9), ["2 books", "2 shop", "3 books", "3 shop"]);
       assert.deepEqual(await between(1, 3, 3), ["1 books", "1 shop", "2 books"]);
       assert.deepEqual(await between(4, 3), []);
+    });
+
+    test("the deliveries of several payments are summed by payment, in receivers", async (context) => {
+      const store = await opened(context);
+      await notify(store, 4, [shop, books]);
+      await notify(store, 1, [shop], merchantB);
+      const ids = [1, 2, 3, 4, 5].map((number) => given.paymentId(number));
+      const sums = async (merchantId = merchantA, of = ids) =>
+        (await store.deliverySums(merchantId, of)).toSorted((left, right) =>
+          left.paymentId < right.paymentId ? -1 : 1,
+        );
+      const sum = (payment: number, over: Partial<DeliverySum>): DeliverySum => ({
+        paymentId: given.paymentId(payment),
+        receivers: 2,
+        notified: 0,
+        failed: 0,
+        waitingSince: soon,
+        ...over,
+      });
+      assert.deepEqual(
+        await sums(),
+        [1, 2, 3, 4].map((payment) => sum(payment, {})),
+      );
+      // A second notification of the first payment, which only one receiver has accepted.
+      const first = { ...given.newPayment(1), version: 2 };
+      const later = instant(start + 5_000);
+      await store.commit(notifying(first, [shop, books], { at: later }));
+      const end = async (number: number, endpoint: EndpointId, state: "delivered" | "failed") =>
+        assert.deepEqual(
+          await store.commit(moved(after(await only(store, number, endpoint), { state }))),
+          committed,
+        );
+      await end(1, shop, "delivered");
+      await end(1, books, "delivered");
+      await end(5, shop, "delivered");
+      await end(2, shop, "delivered");
+      await end(2, books, "failed");
+      await end(3, shop, "delivered");
+      await end(3, books, "delivered");
+      const expected = [
+        sum(1, { notified: 1, waitingSince: later }),
+        sum(2, { notified: 1, failed: 1, waitingSince: undefined }),
+        sum(3, { notified: 2, waitingSince: undefined }),
+        sum(4, {}),
+      ];
+      assert.deepEqual(await sums(), expected);
+      assert.deepEqual(await sums(merchantA, ids.slice(2)), expected.slice(2));
+      assert.deepEqual(await sums(merchantB), [
+        sum(1, { paymentId: given.paymentId(1), receivers: 1 }),
+      ]);
+      assert.deepEqual(await sums(merchantA, []), []);
+      const deletion = {
+        deliveries: [shop, books].map((endpoint) => ({ endpoint, number: 3 })),
+        endedBefore: instant(start + 9_000),
+      };
+      await store.commit({
+        merchantId: merchantA,
+        at: later,
+        facts: [],
+        entries: [],
+        notifications: [],
+        deliveryDeletion: deletion,
+      });
+      assert.deepEqual(await sums(merchantA, ids.slice(2, 3)), []);
     });
 
     test("merchants and their queues with something due come longest due first, after the one given, up to a limit", async (context) => {

@@ -5,6 +5,7 @@ import { isPaymentId } from "../../payment/payment-id.ts";
 import { formatAmount, formatMoney } from "../../kernel/money.ts";
 import { countStates } from "../../operations/count-payments.ts";
 import { listPayments, type ListInput } from "../../operations/list-payments.ts";
+import { type Notified, notifiedReceivers } from "../../operations/notified-receivers.ts";
 import { paymentStates } from "../../payment/payment-machine.ts";
 import { declineReasonOf, type Payment } from "../../payment/payment.ts";
 import { moneyOutcomes } from "../../payment/money-outcome.ts";
@@ -56,6 +57,21 @@ const listedPayment = json.object(
   },
   {
     decline_reason: { ...json.text, description: "Of a declined payment." },
+    notified: {
+      ...json.object({
+        receivers: json.integer,
+        delivered: {
+          ...json.integer,
+          description: "Receivers that accepted each of the payment's notifications.",
+        },
+        failed: {
+          ...json.integer,
+          description: "Receivers with a notification that is not sent again by itself.",
+        },
+        late: { ...json.flag, description: "One has waited for more than a minute." },
+      }),
+      description: "Of a payment with notifications that are kept.",
+    },
     capture_by: { ...json.time, description: "Of an authorized payment: it expires then." },
   },
 );
@@ -122,7 +138,7 @@ const doc: EndpointDoc = {
   ],
   answer: answerSchema,
   errors: readErrors,
-  runs: [listPayments, countStates],
+  runs: [listPayments, notifiedReceivers, countStates],
   codes: ["COFRE-55", "COFRE-56", "COFRE-57", "COFRE-58"],
   example: { ...exampleKey, search: "ana.lima@example.com", limit: 10 },
 };
@@ -167,8 +183,10 @@ export function paymentsEndpoint(runner: OperationRunner): Endpoint {
       if ("status" in input) return input;
       return answering(readErrors, async () => {
         const { payments, next } = await runner.run(listPayments, account, input);
+        const ids = payments.map(({ id }) => id);
+        const notified = await runner.run(notifiedReceivers, account, ids);
         return JSON.stringify({
-          payments: payments.map(listed),
+          payments: payments.map((payment) => listed(payment, notified.get(payment.id))),
           next: next ?? null,
           status: "SUCCESS",
         });
@@ -233,7 +251,7 @@ function inOnePiece(search: string): string {
   return /^[\d -]+$/.test(search) ? search.replaceAll(/[ -]/g, "") : search;
 }
 
-function listed(payment: Payment): unknown {
+function listed(payment: Payment, notified: Notified | undefined): unknown {
   const { id, state, createdAt, order, authorized, captured, refunded } = payment;
   const { chargeback, attempt, needsReview, captureBy } = payment;
   const reason = declineReasonOf(payment);
@@ -263,6 +281,7 @@ function listed(payment: Payment): unknown {
     in_flight: attempt !== undefined,
     needs_review: needsReview,
     ...(reason === undefined ? {} : { decline_reason: reason }),
+    ...(notified === undefined ? {} : { notified }),
     ...(state === "authorized" && captureBy !== undefined
       ? { capture_by: formatTimestamp(captureBy) }
       : {}),

@@ -20,6 +20,7 @@ import { StoreError } from "../store.ts";
 import type {
   AccountByKey,
   CardAge,
+  DeliverySum,
   DueMerchant,
   DueQueue,
   EndedDelivery,
@@ -63,6 +64,8 @@ import { orderIndex } from "../order-row.ts";
 import {
   accountFromRow,
   accountKeyFromRow,
+  deliverySumFromRow,
+  type DeliverySumRow,
   figureFromRow,
   historyFromRow,
   namedRequestFromRow,
@@ -415,6 +418,17 @@ class SqliteStore implements RunningStore {
     );
   }
 
+  async deliverySums(
+    merchantId: MerchantId,
+    ids: readonly PaymentId[],
+  ): Promise<readonly DeliverySum[]> {
+    return this.#lists.run(() =>
+      this.#rows<DeliverySumRow>("deliverySums", JSON.stringify(ids), merchantId).map(
+        deliverySumFromRow,
+      ),
+    );
+  }
+
   async endedDeliveries(before: Instant, limit: number): Promise<readonly EndedDelivery[]> {
     return this.#rows<Pick<DeliveryRow, "lane" | "number">>("endedDeliveries", before, limit).map(
       ({ lane, number }) => ({
@@ -632,6 +646,13 @@ export const sql = {
   deliveriesBetween: `SELECT ${deliveryColumns} FROM outbox
     JOIN delivery ON delivery.payment = outbox.payment AND delivery.number = outbox.number JOIN payment ON payment.no = outbox.payment
     WHERE outbox.merchant = unhex(?) AND outbox.number >= ? AND outbox.number <= ? ORDER BY outbox.number, lane LIMIT ?`,
+  deliverySums: `SELECT lower(hex(id)) AS paymentId, count(*) AS receivers, sum(undelivered = 0) AS notified, sum(failed > 0) AS failed,
+      min(waitingSince) AS waitingSince FROM (
+      SELECT payment.id, sum(delivery.state <> 'delivered') AS undelivered, sum(delivery.state = 'failed') AS failed,
+        min(CASE delivery.state WHEN 'waiting' THEN asked_at END) AS waitingSince
+      FROM json_each(?) AS wanted CROSS JOIN payment ON payment.merchant = unhex(?) AND payment.id = unhex(wanted.value)
+      CROSS JOIN delivery INDEXED BY delivery_payment ON delivery.payment = payment.no GROUP BY payment.id, lane
+    ) GROUP BY id`,
   endedDeliveries: `SELECT lane, number FROM delivery INDEXED BY delivery_ended WHERE state <> 'waiting' AND due_at < ?
     ORDER BY due_at LIMIT ?`,
   deliveriesWaiting: deliveriesInState("waiting"),
@@ -701,6 +722,7 @@ function prepareAll(database: DatabaseSync): Record<StatementName, StatementSync
     notificationsOfPayment: database.prepare(sql.notificationsOfPayment),
     deliveriesOf: database.prepare(sql.deliveriesOf),
     deliveriesBetween: database.prepare(sql.deliveriesBetween),
+    deliverySums: database.prepare(sql.deliverySums),
     endedDeliveries: database.prepare(sql.endedDeliveries),
     deliveriesWaiting: database.prepare(sql.deliveriesWaiting),
     deliveriesFailed: database.prepare(sql.deliveriesFailed),

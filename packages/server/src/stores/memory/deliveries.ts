@@ -3,11 +3,13 @@ import type { MerchantId } from "../../kernel/ids.ts";
 import type { Instant } from "../../kernel/instant.ts";
 import {
   type Delivery,
+  type DeliveryState,
   type EndpointId,
   type EndpointKey,
   openMessage,
 } from "../../notification/events.ts";
-import type { OpenDeliveryState } from "../store.ts";
+import type { PaymentId } from "../../payment/payment-id.ts";
+import type { DeliverySum, OpenDeliveryState } from "../store.ts";
 import { SortedList } from "./sorted-list.ts";
 
 type Place = Pick<Delivery, "number" | "endpoint">;
@@ -26,6 +28,8 @@ export class Deliveries {
   readonly #lists = new Map<MerchantId, Lists>();
   /** By merchant, endpoint and message. */
   readonly #messages = new Map<string, SortedList<Place>>();
+  /** By merchant and payment, in no particular order. */
+  readonly #payments = new Map<string, readonly Place[]>();
 
   get size(): number {
     return this.#current.size;
@@ -46,7 +50,12 @@ export class Deliveries {
       failed: inOrder(),
     };
     this.#lists.set(merchantId, lists);
-    if (before === undefined) lists.all.add(next);
+    if (before === undefined) {
+      lists.all.add(next);
+      const name = paymentNameOf(merchantId, next.paymentId);
+      const { number, endpoint } = next;
+      this.#payments.set(name, [...(this.#payments.get(name) ?? []), { number, endpoint }]);
+    }
     if (before?.state !== next.state) {
       if (before !== undefined && before.state !== "delivered") lists[before.state].remove(before);
       if (next.state !== "delivered") lists[next.state].add(next);
@@ -81,6 +90,28 @@ export class Deliveries {
     return Array.from(places, (place) => this.#at(to.merchantId, place));
   }
 
+  /** What became of the deliveries about a payment; undefined if it has none. */
+  sumOf(merchantId: MerchantId, paymentId: PaymentId): DeliverySum | undefined {
+    const places = this.#payments.get(paymentNameOf(merchantId, paymentId));
+    if (places === undefined) return undefined;
+    const deliveries = places.map((place) => this.#at(merchantId, place));
+    const receivers = new Set(places.map(({ endpoint }) => endpoint));
+    const endpointsIn = (...states: readonly DeliveryState[]): ReadonlySet<EndpointId> =>
+      new Set(
+        deliveries.filter(({ state }) => states.includes(state)).map(({ endpoint }) => endpoint),
+      );
+    const waiting = deliveries.filter(({ state }) => state === "waiting");
+    return {
+      paymentId,
+      receivers: receivers.size,
+      notified: receivers.size - endpointsIn("waiting", "failed").size,
+      failed: endpointsIn("failed").size,
+      waitingSince: waiting
+        .map(({ requestedAt }) => requestedAt)
+        .toSorted((left, right) => left - right)[0],
+    };
+  }
+
   /** Scans all deliveries. Earliest end first. */
   endedBefore(before: Instant): readonly Delivery[] {
     return [...this.#current.values()]
@@ -95,6 +126,12 @@ export class Deliveries {
     this.#current.delete(nameOf(of));
     const lists = this.#lists.get(of.merchantId);
     lists?.all.remove(stored);
+    const name = paymentNameOf(of.merchantId, stored.paymentId);
+    const others = this.#payments
+      .get(name)
+      ?.filter(({ number, endpoint }) => number !== of.number || endpoint !== of.endpoint);
+    if (others === undefined || others.length === 0) this.#payments.delete(name);
+    else this.#payments.set(name, others);
     if (stored.state === "failed") lists?.failed.remove(stored);
     if (stored.message !== undefined && stored.message !== openMessage)
       this.#messages.get(messageNameOf(stored, stored.message))?.remove(stored);
@@ -132,6 +169,10 @@ function beforeAllOf(number: number): Place {
 
 function nameOf({ merchantId, number, endpoint }: EndpointKey & Place): string {
   return `${merchantId} ${number} ${endpoint}`;
+}
+
+function paymentNameOf(merchantId: MerchantId, paymentId: PaymentId): string {
+  return `${merchantId} ${paymentId}`;
 }
 
 function messageNameOf({ merchantId, endpoint }: EndpointKey, message: number | undefined): string {

@@ -26,6 +26,7 @@ import type {
   AccountByKey,
   CardAge,
   ClockReadings,
+  DeliverySum,
   DueMerchant,
   DueQueue,
   EndedDelivery,
@@ -394,6 +395,16 @@ class MemoryStore implements WorldStore {
   ): Promise<readonly Delivery[]> {
     this.#beforeRead("deliveriesBetween");
     return taken(this.#deliveries.of(merchantId, first, undefined, last), limit, () => true);
+  }
+
+  async deliverySums(
+    merchantId: MerchantId,
+    ids: readonly PaymentId[],
+  ): Promise<readonly DeliverySum[]> {
+    this.#beforeRead("deliverySums");
+    return ids
+      .map((id) => this.#deliveries.sumOf(merchantId, id))
+      .filter((sum) => sum !== undefined);
   }
 
   async endedDeliveries(before: Instant, limit: number): Promise<readonly EndedDelivery[]> {

@@ -26,6 +26,8 @@ import type { Change, CommitResult, HistoryRow, IdempotentRequest } from "../cha
 import {
   accountFromRow,
   accountKeyFromRow,
+  deliverySumFromRow,
+  type DeliverySumRow,
   type AccountKeyRow,
   type AccountRow,
   figureFromRow,
@@ -45,6 +47,7 @@ import type {
   CardAge,
   ClockReadings,
   DatabaseFigures,
+  DeliverySum,
   DueMerchant,
   DueQueue,
   EndedDelivery,
@@ -530,6 +533,19 @@ class PostgresStore implements RunningStore {
       limit,
     );
     return rows.map(deliveryFromRow);
+  }
+
+  async deliverySums(
+    merchantId: MerchantId,
+    ids: readonly PaymentId[],
+  ): Promise<readonly DeliverySum[]> {
+    const rows = await this.#listed<DeliverySumRow>(
+      "cofre_gateway",
+      merchantId,
+      "deliverySums",
+      `{${ids.map((id) => `\\\\x${id}`).join(",")}}`,
+    );
+    return rows.map(deliverySumFromRow);
   }
 
   async endedDeliveries(before: Instant, limit: number): Promise<readonly EndedDelivery[]> {

@@ -143,6 +143,14 @@ export const sql = {
   notificationsOfPayment: `SELECT ${notification} WHERE merchant = ${merchant} AND payment = decode($2, 'hex') ORDER BY number DESC LIMIT $3`,
   deliveriesOf: `SELECT ${delivery} FROM delivery WHERE merchant = ${merchant} AND number >= $2 ORDER BY number, endpoint LIMIT $3`,
   deliveriesBetween: `SELECT ${delivery} FROM delivery WHERE merchant = ${merchant} AND number >= $2 AND number <= $3 ORDER BY number, endpoint LIMIT $4`,
+  // By the payments' notifications: only waiting deliveries have an index by payment.
+  deliverySums: `SELECT ${hexOf("payment", "paymentId")}, count(*) AS receivers, count(*) FILTER (WHERE undelivered = 0) AS notified,
+      count(*) FILTER (WHERE failed > 0) AS failed, min(since) AS "waitingSince" FROM (
+      SELECT outbox.payment, count(*) FILTER (WHERE state <> 'delivered') AS undelivered, count(*) FILTER (WHERE state = 'failed') AS failed,
+        min(asked_at) FILTER (WHERE state = 'waiting') AS since
+      FROM outbox JOIN delivery ON delivery.merchant = outbox.merchant AND delivery.number = outbox.number
+      WHERE outbox.merchant = ${merchant} AND outbox.payment = ANY ($2::bytea[]) GROUP BY outbox.payment, endpoint
+    ) AS receiver GROUP BY payment`,
   endedDeliveries: `SELECT ${hexOf("merchant", "merchantId")}, endpoint, number FROM delivery WHERE state <> 'waiting' AND due_at < $1
     ORDER BY due_at LIMIT $2`,
   deliveriesWaiting: deliveriesIn("waiting"),
