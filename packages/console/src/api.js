@@ -168,6 +168,7 @@ export function nameWorld(name) {
  * @property {boolean} needs_review
  * @property {string} [decline_reason]
  * @property {string} [capture_by]
+ * @property {{ receivers: number, delivered: number, failed: number, late: boolean }} [notified]
  */
 /** @typedef {{ payments: Listed[], next: string | null }} Page */
 /**

@@ -15,6 +15,8 @@ const fixed = [
   ["k", t("keys.previous")],
   ["Enter", t("keys.open")],
   ["Esc", t("keys.back")],
+  ["x", t("keys.select")],
+  ["c", t("keys.compare")],
   ["?", t("keys.help")],
 ];
 
@@ -46,7 +48,7 @@ export function watchKeys() {
 /** @param {EventTarget | null} target */
 function isTyping(target) {
   return (
-    target instanceof HTMLInputElement ||
+    (target instanceof HTMLInputElement && target.type !== "checkbox") ||
     target instanceof HTMLTextAreaElement ||
     target instanceof HTMLSelectElement
   );
@@ -61,7 +63,17 @@ function act(key) {
   else if (key === "/") search();
   else if (key === "j" || key === "k") return step(key === "j" ? 1 : -1);
   else if (key === "Escape") return leave();
+  else if (key === "x")
+    return press(document.activeElement?.closest("tr")?.querySelector(".pick>input"));
+  else if (key === "c") return press(document.querySelector('main [data-key="c"]'));
   else return goTo(key);
+  return true;
+}
+
+/** @param {Element | null | undefined} control */
+function press(control) {
+  if (!(control instanceof HTMLElement)) return false;
+  control.click();
   return true;
 }
 

@@ -21,6 +21,7 @@ import { minorOf } from "./money.js";
 import { NearRows } from "./near-rows.js";
 import { Cells, Heads, opens } from "./pieces.js";
 import { keepFresh } from "./poll.js";
+import { Pick, Selection } from "./row-selection.js";
 import { forgetViews, readViews, SavedViews } from "./saved-views.js";
 import { isSandbox, mayDo } from "./session.js";
 import { clock, stateCounts } from "./state.js";
@@ -73,6 +74,12 @@ const periods = {
 const range = "range";
 
 /**
+ * Brands whose names are too long for their place.
+ * @type {Readonly<Record<string, string>>}
+ */
+const shortBrands = { discover: "disc", hipercard: "hiper", mastercard: "mc" };
+
+/**
  * `isFirst`: shown without a choice. `text`: the cell in an exported file.
  * @type {readonly { id: string, head: string, isFirst: boolean, isNumber?: true, cell: (payment:
  * Listed, now: number) => unknown, text: (payment: Listed) => string }[]}
@@ -118,10 +125,18 @@ const columns = [
     head: t("head.card"),
     isFirst: true,
     cell: ({ brand, masked_card_number: mask }) =>
-      html`<span class="card" title=${shown(mask)}>
-        <span class="brand-name">${shown(brand)}</span> •••• ${shown(mask.slice(-4))}
+      html`<span class="card" title=${`${shown(brand)} ${shown(mask)}`}>
+        <span class="brand-name">${shown(own(shortBrands, brand) ?? brand)}</span> ••••
+        ${shown(mask.slice(-4))}
       </span>`,
     text: ({ brand, masked_card_number: mask }) => `${brand} ${mask}`,
+  },
+  {
+    id: "notified",
+    head: t("head.notified"),
+    isFirst: true,
+    cell: ({ notified }) => html`<${NotifiedCell} notified=${notified} />`,
+    text: ({ notified }) => (notified === undefined ? "" : notifiedText(notified)),
   },
   {
     id: "opened",
@@ -187,6 +202,7 @@ const placeOfColumns = "cofre.columns";
  * @property {Readonly<Record<string, string>>} filter
  * @property {ReadonlySignal<Columns>} columns
  * @property {(columns: readonly string[]) => void} chooseColumns
+ * @property {import("@preact/signals").Signal<readonly Listed[]>} selected to be compared
  * @property {Subject} subject
  * @property {AbortSignal} abort
  * @property {() => void} more
@@ -269,6 +285,7 @@ export async function listView(main, _words, query, abort) {
       if (chosen.value.isInAddress) history.replaceState(history.state, "", address());
       else keepColumns(ids);
     },
+    selected: signal(/** @type {readonly Listed[]} */ ([])),
     subject,
     abort,
     more: () => void more(),
@@ -683,6 +700,7 @@ function Rows({ model, columns: shownColumns }) {
                 key=${payment.hash}
                 payment=${payment}
                 columns=${shownColumns}
+                selected=${model.selected}
                 now=${now}
                 place=${index + 2}
               />`;
@@ -691,19 +709,22 @@ function Rows({ model, columns: shownColumns }) {
         </table>
       </div>
       <${More} model=${model} />
+      <${Selection} selected=${model.selected} />
     </div>
   `;
 }
 
 /**
- * @param {{ payment: Listed, columns: typeof columns, now: number, place: number }} props
+ * @param {{ payment: Listed, columns: typeof columns, selected: Model["selected"], now: number,
+ * place: number }} props
  */
-function Row({ payment, columns: shownColumns, now, place }) {
+function Row({ payment, columns: shownColumns, selected, now, place }) {
+  const [first, ...others] = shownColumns.map(({ cell }) => cell(payment, now));
   return html`
     <tr role="row" data-row aria-rowindex=${place} onClick=${opens(`#/payment/${payment.hash}`)}>
       <${Cells}
         columns=${shownColumns}
-        cells=${shownColumns.map(({ cell }) => cell(payment, now))}
+        cells=${[[html`<${Pick} payment=${payment} selected=${selected} />`, first], ...others]}
       />
     </tr>
   `;
@@ -737,6 +758,30 @@ function Amount({ amount, currency }) {
   return html`<span class="amount"
     ><b>${amountText(amount, currency)}</b> <small>${shown(currency)}</small></span
   >`;
+}
+
+/** @param {NonNullable<Listed["notified"]>} notified */
+function notifiedText({ delivered, receivers }) {
+  return t("list.notified", { delivered: countText(delivered), receivers: countText(receivers) });
+}
+
+/**
+ * How many receivers have all notifications, with a mark when one failed for good or is late.
+ * @param {{ notified: Listed["notified"] }} props
+ */
+function NotifiedCell({ notified }) {
+  if (notified === undefined) return html`<span class="soft">–</span>`;
+  const { failed, late } = notified;
+  const [colour, mark, why] =
+    failed > 0
+      ? ["bad", "✕", t("list.notified_failed", { count: failed })]
+      : late
+        ? ["waiting", "◷", t("list.notified_late")]
+        : ["", "", ""];
+  return html`<span class=${`word ${colour}`} title=${why}>
+    ${notifiedText(notified)}
+    ${mark !== "" && html` <span aria-hidden="true">${mark}</span><span class="unseen">${why}</span>`}
+  </span>`;
 }
 
 /**

@@ -197,14 +197,14 @@ export function Cells({ columns, cells }) {
 }
 
 /**
- * What a press on a row does: it opens the address. A press on a link in it opens the link, and text
- * can still be selected.
+ * What a press on a row does: it opens the address. A press on a link or a checkbox in it acts on
+ * that alone, and text can still be selected.
  * @param {string} address after the `#`
  * @returns {(event: MouseEvent) => void}
  */
 export function opens(address) {
   return ({ target }) => {
-    if (target instanceof Element && target.closest("a") !== null) return;
+    if (target instanceof Element && target.closest("a, label") !== null) return;
     if (getSelection()?.isCollapsed === false) return;
     location.hash = address;
   };

@@ -18,6 +18,7 @@ import { insightsTests } from "./support/console-insights.ts";
 import { newPaymentTests } from "./support/console-new-payment.ts";
 import { requestTests } from "./support/console-requests.ts";
 import { savedViewTests } from "./support/console-saved-views.ts";
+import { selectionTests } from "./support/console-selection.ts";
 import { look, viewTests } from "./support/console-views.ts";
 import { zoneTests } from "./support/console-zone.ts";
 import { webhookTests } from "./support/console-webhooks.ts";
@@ -719,6 +720,7 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
   viewTests(given);
   listTests(given);
   savedViewTests(given);
+  selectionTests(given);
   requestTests(given);
   zoneTests({ server: () => testServer, inConsole, inWindow, picture });
   newPaymentTests({ ...given, shell });

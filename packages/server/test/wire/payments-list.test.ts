@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
+import { freePort } from "../free-port.ts";
 import {
   directBody,
   integrationKey,
@@ -216,4 +217,33 @@ test("/__cofre/notifications lists one payment alone on request", async () => {
     hash: "0".repeat(48),
   });
   assert.deepEqual(none.body["notifications"], []);
+});
+
+describe("the notifications of listed payments", () => {
+  test("are counted in receivers, and late after a minute", async () => {
+    await using own = await startTestServer();
+    const read = async (): Promise<unknown> => {
+      const { body } = await own.postJson("/__cofre/payments", { integration_key: integrationKey });
+      return (body["payments"] as { readonly notified?: unknown }[]).map(
+        ({ notified }) => notified,
+      );
+    };
+    await own.postJson("/ws/direct", directBody("not-notified"));
+    // Nothing listens there.
+    const url = `http://127.0.0.1:${await freePort()}/`;
+    const notificationEndpoints = ["shop", "erp"].map((id) => ({ id, url }));
+    const { body } = await own.postJson("/__cofre/settings", {
+      integration_key: integrationKey,
+      settings: { notificationEndpoints },
+    });
+    assert.equal(body["status"], "SUCCESS", JSON.stringify(body));
+    own.clock.advance(1);
+    await own.postJson("/ws/direct", directBody("notified"));
+    const counted = { receivers: 2, delivered: 0, failed: 0 };
+    assert.deepEqual(await read(), [{ ...counted, late: false }, undefined]);
+    own.clock.advance(60_000);
+    assert.deepEqual(await read(), [{ ...counted, late: false }, undefined]);
+    own.clock.advance(1);
+    assert.deepEqual(await read(), [{ ...counted, late: true }, undefined]);
+  });
 });
