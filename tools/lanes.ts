@@ -54,7 +54,7 @@ export const lanes: readonly Lane[] = [
   lane("compose", "waiting", "landing"),
   lane("clients", "busy", "landing"),
   lane("image", "busy", "landing"),
-  lane("custody", "waiting", "landing"),
+  lane("custody", "busy", "landing"),
   lane("runners", "waiting", "landing"),
   lane("notifications", "busy", "landing"),
 ];

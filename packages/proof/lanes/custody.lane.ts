@@ -176,17 +176,18 @@ describe("OpenBao", { skip: skips.openbao }, () => {
 
   test("a token that is in use is renewed before it ends, and one that may not be renewed expires", async () => {
     const { url, ca } = openBao();
-    const { name, newToken } = await newTransitKey({ period: "6s" });
+    const { name, newToken } = await newTransitKey({ period: "12s" });
     const renewed = await newToken();
-    const fixed = await newToken({ period: undefined, ttl: "6s", renewable: false });
+    const fixed = await newToken({ period: undefined, ttl: "12s", renewable: false });
     const open = (token: string) =>
       transitProvider({ url, ca, key: name, read: async () => Buffer.from(token) });
     const [one, other] = [open(renewed), open(fixed)];
     assert.deepEqual([await one.health(), await other.health()], ["ok", "ok"]);
-    await until("the token that is not renewed has expired", async () => {
+    const hasExpired = async (): Promise<boolean> => {
       assert.equal(await one.health(), "ok");
       return (await other.health()) === "unauthorized";
-    });
+    };
+    await until("the token that is not renewed has expired", hasExpired, { everyMs: 250 });
     assert.equal(await one.health(), "ok");
   });
 });
