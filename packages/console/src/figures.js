@@ -1,18 +1,18 @@
 // Periods, searches and axes of Insights. Independent of the document.
+import { plainText, timeTyped } from "./zone.js";
 
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
 /** Most days of one answer of the server. */
 export const mostDays = 100;
-/** A chosen range of at most this length is shown by hour. */
-const longestByHourMs = 2 * dayMs;
+/** A chosen range of at most this many days is shown by hour. */
+const mostDaysByHour = 2;
 
-/** The lengths of a unit in which payments are counted. */
-const units = { hour: hourMs, day: dayMs };
-/** @typedef {keyof typeof units} Unit */
+/** @typedef {"hour" | "day"} Unit */
 /**
- * Times in milliseconds: from the beginning of a unit, inclusive, to that of another, exclusive.
- * @typedef {{ per: Unit, from: number, to: number }} Span
+ * Hours or days of the shown zone. `bounds`: their beginnings and the end of the last one, in
+ * milliseconds; none: the server chooses, because the account's time is not known.
+ * @typedef {{ per: Unit, bounds: readonly number[] }} Span
  */
 
 /** @type {Readonly<Record<string, { per: Unit, count: number }>>} */
@@ -25,7 +25,7 @@ const spans = {
 /**
  * What the URL chooses: the last hours or days of the account's time, or a range of whole days.
  * @param {{ period: string, from: string, to: string }} chosen
- * @param {number} now NaN: not known, and the server uses its own
+ * @param {number} now NaN: not known
  * @returns {Span | undefined} undefined: it is not a range
  */
 export function spanOf({ period, from, to }, now) {
@@ -33,36 +33,80 @@ export function spanOf({ period, from, to }, now) {
     ? /** @type {{ per: Unit, count: number }} */ (spans[period])
     : { per: /** @type {Unit} */ ("day"), count: 7 };
   if (period === "range") {
-    const [begin, last] = [dayOf(from), dayOf(to)];
-    if (Number.isNaN(begin) || Number.isNaN(last) || last < begin) return undefined;
-    const length = last + dayMs - begin;
-    return { per: length <= longestByHourMs ? "hour" : "day", from: begin, to: begin + length };
+    if ([from, to].some((day) => !/^\d{4}-\d\d-\d\d$/.test(day) || Number.isNaN(timeTyped(day))))
+      return undefined;
+    const days = Math.round((Date.parse(to) - Date.parse(from)) / dayMs) + 1;
+    if (days < 1 || Number.isNaN(timeTyped(dateAfter(to, 1)))) return undefined;
+    if (days > mostDaysByHour) return { per: "day", bounds: daysFrom(from, days) };
+    const [begin, end] = [timeTyped(from), timeTyped(dateAfter(to, 1))];
+    return { per: "hour", bounds: hoursTo(end, Math.ceil((end - begin) / hourMs)) };
   }
-  const end = (Math.floor(now / units[per]) + 1) * units[per];
-  return { per, from: Math.max(0, end - count * units[per]), to: end };
+  if (Number.isNaN(now)) return { per, bounds: [] };
+  if (per === "day") return { per, bounds: daysFrom(dateAfter(dateAt(now), 1 - count), count) };
+  // Of the zone's clock, which may differ from UTC by a part of an hour.
+  const inHour = Date.parse(`${plainText(now).replace(" ", "T")}Z`) % hourMs;
+  return { per, bounds: hoursTo(Math.floor(now / 1_000) * 1_000 - inHour + hourMs, count) };
 }
 
 /**
- * The span of the same length before it; undefined: it would begin before 1970.
+ * The span of as many hours or days before it; undefined: it would begin before 1970.
  * @param {Span} span
  * @returns {Span | undefined}
  */
-export function spanBefore({ per, from, to }) {
-  const begin = from - (to - from);
-  return begin >= 0 ? { per, from: begin, to: from } : undefined;
+export function spanBefore({ per, bounds }) {
+  const [from] = bounds;
+  if (from === undefined) return undefined;
+  const count = bounds.length - 1;
+  const before =
+    per === "hour" ? hoursTo(from, count) : daysFrom(dateAfter(dateAt(from), -count), count);
+  return before.length === bounds.length ? { per, bounds: before } : undefined;
 }
 
 /** @param {Span} span */
-export function isTooLong({ per, from, to }) {
-  return (to - from) / units[per] > mostDays;
+export function isTooLong({ bounds }) {
+  return bounds.length - 1 > mostDays;
 }
 
 /**
- * The beginning of a day in UTC, such as `2026-11-30`; NaN if it is not a day.
- * @param {string} day
+ * The hours before a time, without those before 1970.
+ * @param {number} end
+ * @param {number} count
  */
-function dayOf(day) {
-  return /^\d{4}-\d\d-\d\d$/.test(day) ? Date.parse(`${day}T00:00:00Z`) : NaN;
+function hoursTo(end, count) {
+  const bounds = Array.from({ length: count + 1 }, (_, index) => end - (count - index) * hourMs);
+  return since1970(bounds);
+}
+
+/**
+ * The days of the shown zone, without those before 1970; no more than show that it is too many.
+ * @param {string} date
+ * @param {number} count
+ */
+function daysFrom(date, count) {
+  const length = Math.min(count, mostDays + 1) + 1;
+  return since1970(Array.from({ length }, (_, index) => timeTyped(dateAfter(date, index))));
+}
+
+/** @param {readonly number[]} bounds */
+function since1970(bounds) {
+  const later = bounds.filter((at) => at > 0);
+  return later.length === bounds.length ? later : [0, ...later];
+}
+
+/**
+ * The date of the shown zone at a time.
+ * @param {number} at
+ */
+export function dateAt(at) {
+  return plainText(at).slice(0, 10);
+}
+
+/**
+ * @param {string} date such as `2026-11-30`
+ * @param {number} days
+ */
+function dateAfter(date, days) {
+  return new Date(Date.parse(date) + days * dayMs).toISOString().slice(0, 10);
 }
 
 /**

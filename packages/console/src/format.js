@@ -233,25 +233,13 @@ export function dayText(at, now) {
   return (isSameYear ? day : dayOfYear).format(time);
 }
 
-const utcDay = new Intl.DateTimeFormat(locale, { ...dayParts, timeZone: "UTC" });
-const utcMinutes = new Intl.DateTimeFormat(locale, { timeStyle: "short", timeZone: "UTC" });
-
 /**
- * A day of a period that is counted in UTC.
- * @param {string} at
+ * A day of the shown time zone, without its year.
+ * @param {string} at its first moment
  */
-export function utcDayText(at) {
+export function shortDayText(at) {
   const time = timeOf(at);
-  return Number.isNaN(time) ? shown(at) : utcDay.format(time);
-}
-
-/**
- * The time of such a day.
- * @param {string} at
- */
-export function utcHourText(at) {
-  const time = timeOf(at);
-  return Number.isNaN(time) ? shown(at) : utcMinutes.format(time);
+  return Number.isNaN(time) ? shown(at) : day.format(time);
 }
 
 /**

@@ -7,14 +7,15 @@ import {
   compactText,
   countText,
   shareText,
+  shortDayText,
   timeOf,
-  utcDayText,
-  utcHourText,
+  timeOfDay,
 } from "./format.js";
 import { html } from "./html.js";
 import { t } from "./language.js";
 import { amountOf, minorOf } from "./money.js";
 import { own } from "./words.js";
+import { zone } from "./zone.js";
 
 /** @import { Amounts, Figures, Tally } from "./insights.js" */
 
@@ -37,12 +38,12 @@ export function inOrder(amounts, rank) {
 }
 
 /**
- * A period's beginning in UTC, as its unit has it.
+ * A period's beginning in the shown zone, as its unit has it.
  * @param {Figures} figures
  * @param {string} at
  */
 export function momentOf({ per }, at) {
-  return per === "hour" ? `${utcDayText(at)}, ${utcHourText(at)}` : utcDayText(at);
+  return per === "hour" ? `${shortDayText(at)}, ${timeOfDay(at)}` : shortDayText(at);
 }
 
 /**
@@ -237,7 +238,7 @@ function Chart({ title, label, figures, bars, axis, legend, heads, note = "" }) 
                 ${
                   index % step === 0 &&
                   html`<span class="date" aria-hidden="true"
-                    >${per === "hour" ? utcHourText(key) : utcDayText(key)}</span
+                    >${per === "hour" ? timeOfDay(key) : shortDayText(key)}</span
                   >`
                 }
               </li>
@@ -249,7 +250,7 @@ function Chart({ title, label, figures, bars, axis, legend, heads, note = "" }) 
         <summary>${t("insights.as_table")}<span class="unseen">: ${title}</span></summary>
         <${Table}
           caption=${title}
-          heads=${[per === "hour" ? t("insights.hour") : t("insights.day"), ...heads]}
+          heads=${[per === "hour" ? t("insights.hour", { zone }) : t("insights.day", { zone }), ...heads]}
           rows=${bars.map(({ key, href, cells }) => ({
             key,
             cells: [html`<a href=${href}>${momentOf(figures, key)}</a>`, ...cells],

@@ -3,7 +3,16 @@ import { signal } from "@preact/signals";
 import { useState } from "preact/hooks";
 import { call, subjectOfTab } from "./api.js";
 import { shown } from "./shown.js";
-import { isTooLong, listOf, mostDays, percentOf, spanBefore, spanOf, timeText } from "./figures.js";
+import {
+  dateAt,
+  isTooLong,
+  listOf,
+  mostDays,
+  percentOf,
+  spanBefore,
+  spanOf,
+  timeText,
+} from "./figures.js";
 import {
   amountText,
   changeText,
@@ -22,6 +31,7 @@ import { keepFresh } from "./poll.js";
 import { isSandbox, mayDo } from "./session.js";
 import { clock } from "./state.js";
 import { reasonWords } from "./words.js";
+import { zone } from "./zone.js";
 
 /** @import { ReadonlySignal } from "@preact/signals" */
 /** @import { Span } from "./figures.js" */
@@ -85,13 +95,13 @@ export async function insightsView(main, _words, query, abort) {
   mountIn(main, html`<${Insights} model=${model} />`, abort);
   const subject = subjectOfTab();
   /** @param {Span} span */
-  const read = async ({ per, from, to }) =>
+  const read = async ({ per, bounds }) =>
     /** @type {Figures} */ (
       await call(
         "/__cofre/figures",
         {
           per,
-          ...(Number.isNaN(from) ? {} : { from: timeText(from), to: timeText(to) }),
+          ...(bounds.length === 0 ? {} : { bounds: bounds.map(timeText).join() }),
           ...(chosen.currency === "" ? {} : { currency: chosen.currency }),
         },
         subject,
@@ -99,7 +109,8 @@ export async function insightsView(main, _words, query, abort) {
     );
   const latency = answerTimes(abort);
   let turn = 0;
-  let begun = NaN;
+  /** @type {number | undefined} */
+  let begun;
   const refresh = async () => {
     const span = spanOf(chosen, timeOf(clock.value?.now ?? (await accountTime(subject))));
     if (span === undefined || isTooLong(span)) {
@@ -111,12 +122,12 @@ export async function insightsView(main, _words, query, abort) {
     if (abort.aborted) return;
     put(now, figures);
     const earlier = spanBefore(span);
-    if (turn % turnsOfBefore === 0 || begun !== span.from) {
+    if (turn % turnsOfBefore === 0 || begun !== span.bounds[0]) {
       const compared = earlier === undefined ? undefined : await read(earlier);
       if (abort.aborted) return;
       put(before, compared);
     }
-    begun = span.from;
+    begun = span.bounds[0];
     turn += 1;
     const found = await latency();
     if (!abort.aborted) put(times, found);
@@ -260,9 +271,7 @@ function Day({ name, label, value }) {
 function daysOf(chosen, figures) {
   if (chosen.period === "range") return [chosen.from, chosen.to];
   const [from, to] = [timeOf(figures?.from ?? ""), timeOf(figures?.to ?? "")];
-  return Number.isNaN(from) || Number.isNaN(to)
-    ? ["", ""]
-    : [timeText(from), timeText(to - 1)].map((text) => text.slice(0, 10));
+  return Number.isNaN(from) || Number.isNaN(to) ? ["", ""] : [dateAt(from), dateAt(to - 1)];
 }
 
 /** @param {{ model: Model, figures: Figures }} props */
@@ -420,6 +429,7 @@ function Sums({ figures, before, leads }) {
           ${t("insights.compared", {
             from: momentOf(earlier, earlier.from),
             to: endOf(earlier),
+            zone,
           })}
         </p>`
       }

@@ -12,6 +12,7 @@ import {
   type Counted,
   type CountInput,
   countPayments,
+  evenBounds,
   type Group,
   maxCounted,
 } from "./count-payments.ts";
@@ -48,9 +49,7 @@ describe("what is counted of an account's payments", () => {
     }
     await store.commit(given.paymentChange(payment(5, 77, merchantB)));
     const { periods, groups, examined, complete } = await count(store, {
-      per: "hour",
-      from: start,
-      to: laterBy(start, 3 * hour),
+      bounds: evenBounds("hour", start, laterBy(start, 3 * hour)),
       only: {},
     });
     assert.deepEqual(
@@ -123,9 +122,7 @@ describe("what is counted of an account's payments", () => {
         );
       }
       const { total, periods, groups, reasons } = await count(store, {
-        per: "hour",
-        from: start,
-        to: laterBy(start, hour),
+        bounds: evenBounds("hour", start, laterBy(start, hour)),
         only,
       });
       assert.deepEqual(periods[0]?.tally, total, "the only period has all of them");
@@ -188,7 +185,7 @@ describe("what is counted of an account's payments", () => {
         );
       };
       for (let first = 1; first <= maxCounted; first += 500) await make(first, 500);
-      const input = { per: "day", from: start, to: laterBy(start, day), only: {} } as const;
+      const input = { bounds: evenBounds("day", start, laterBy(start, day)), only: {} };
       const all = await count(store, input);
       assert.deepEqual(
         [all.examined, all.complete, all.periods[0]?.tally.payments],
@@ -208,8 +205,7 @@ describe("what is counted of an account's payments", () => {
       assert.deepEqual([most.examined, most.complete], [maxCounted, false]);
       const later = await count(store, {
         ...input,
-        from: instant(start + day),
-        to: laterBy(start, 2 * day),
+        bounds: evenBounds("day", instant(start + day), laterBy(start, 2 * day)),
       });
       assert.deepEqual([later.examined, later.complete, later.groups.brand], [0, true, []]);
       await store.close();

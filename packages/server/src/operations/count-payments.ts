@@ -1,3 +1,4 @@
+import { assert } from "../kernel/assert.ts";
 import { lowestPaymentId, type PaymentId } from "../payment/payment-id.ts";
 import { day, hour, type Instant, instant } from "../kernel/instant.ts";
 import type { PaymentState } from "../payment/payment-machine.ts";
@@ -13,16 +14,20 @@ export const maxCounted = 10_000;
 /** Payments per read: about 3 ms, after which other requests can run. */
 const pieceSize = 1_000;
 
+/** Bounds of periods of one length, in which both times begin a period. */
+export function evenBounds(per: Period, from: Instant, to: Instant): readonly Instant[] {
+  const length = periods[per];
+  const count = Math.max(0, Math.floor((to - from) / length));
+  return Array.from({ length: count + 1 }, (_, index) => instant(from + index * length));
+}
+
 /** Members by which payments are grouped, and on which a count can be limited to one value. */
 export const groupings = ["brand", "country", "currency"] as const;
 export type Grouping = (typeof groupings)[number];
 
 export interface CountInput {
-  readonly per: Period;
-  /** Inclusive; the beginning of a period. */
-  readonly from: Instant;
-  /** Exclusive; the beginning of a period. */
-  readonly to: Instant;
+  /** Beginnings of the periods, ascending, and the end of the last one: at least two. */
+  readonly bounds: readonly Instant[];
   /** Only payments with these values. */
   readonly only: Readonly<Partial<Record<Grouping, string>>>;
 }
@@ -73,7 +78,7 @@ export const countPayments = defineOperation<CountInput, Counted>({
   errors: ["read_timed_out"],
 
   async run(context, input) {
-    const { from, to } = input;
+    const [from, to] = [boundAt(input, 0), boundAt(input, -1)];
     const { figures, complete } = await newestFigures(context, lowestPaymentId(to), from);
     return { ...counted(figures, input), examined: figures.length, complete };
   },
@@ -153,24 +158,38 @@ interface Cell {
 
 function counted(
   figures: readonly PaymentFigure[],
-  { per, from, to, only }: CountInput,
+  { bounds, only }: CountInput,
 ): Pick<Counted, "total" | "periods" | "groups" | "reasons"> {
-  const length = periods[per];
-  const byPeriod = Array.from({ length: Math.ceil((to - from) / length) }, newSum);
+  const byPeriod = bounds.slice(0, -1).map((from) => ({ from, tally: newSum() }));
   const cells = new Map<string, Cell>();
+  const placeOf = placesIn(bounds);
   for (const figure of figures) {
-    const { brand, country, currency, reason } = figure;
+    const { brand, country, currency, reason, createdAt } = figure;
     const key = `${brand} ${country} ${currency} ${reason}`;
     const cell = cells.get(key) ?? { like: figure, others: othersOf(figure, only), sum: newSum() };
     if (cell.sum.payments === 0) cells.set(key, cell);
     add(cell.sum, figure);
-    const period = byPeriod[Math.floor((figure.createdAt - from) / length)];
-    if (period !== undefined && cell.others.length === 0) add(period, figure);
+    if (cell.others.length > 0) continue;
+    const period = byPeriod[placeOf(createdAt)];
+    if (period !== undefined) add(period.tally, figure);
   }
-  return {
-    ...grouped(cells.values()),
-    periods: byPeriod.map((tally, index) => ({ from: instant(from + index * length), tally })),
+  return { ...grouped(cells.values()), periods: byPeriod };
+}
+
+/** Finds the period of a time, fast for times that follow each other. */
+function placesIn(bounds: readonly Instant[]): (at: Instant) => number {
+  let place = bounds.length - 2;
+  return (at) => {
+    while ((bounds[place] ?? -Infinity) > at) place -= 1;
+    while ((bounds[place + 1] ?? Infinity) <= at) place += 1;
+    return place;
   };
+}
+
+function boundAt({ bounds }: CountInput, index: number): Instant {
+  const bound = bounds.at(index);
+  assert(bound !== undefined, "periods have bounds");
+  return bound;
 }
 
 function othersOf(figure: PaymentFigure, only: CountInput["only"]): readonly Grouping[] {

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import { after, before, describe, test } from "node:test";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import {
@@ -8,15 +9,20 @@ import {
   testCard,
   type TestServer,
 } from "../server.ts";
+import "../support/session-storage.ts";
 
 interface Span {
   readonly per: "hour" | "day";
-  readonly from: number;
-  readonly to: number;
+  readonly bounds: readonly number[];
 }
+const figuresUrl = pathToFileURL(
+  fileURLToPath(new URL("../../../console/src/figures.js", import.meta.url)),
+).href;
+// The shown zone of this process.
+sessionStorage.setItem("cofre.zone", "UTC");
 /** The page's own module; its types are in comments. */
 const { spanOf, spanBefore, isTooLong, timeText, listOf, marksOf, percentOf } = (await import(
-  pathToFileURL(fileURLToPath(new URL("../../../console/src/figures.js", import.meta.url))).href
+  figuresUrl
 )) as {
   readonly spanOf: (
     chosen: { readonly period: string; readonly from: string; readonly to: string },
@@ -26,7 +32,7 @@ const { spanOf, spanBefore, isTooLong, timeText, listOf, marksOf, percentOf } = 
   readonly isTooLong: (span: Span) => boolean;
   readonly timeText: (at: number) => string;
   readonly listOf: (
-    span: Pick<Span, "from" | "to">,
+    span: { readonly from: number; readonly to: number },
     values: Readonly<Record<string, string>>,
     state?: string,
   ) => string;
@@ -34,12 +40,32 @@ const { spanOf, spanBefore, isTooLong, timeText, listOf, marksOf, percentOf } = 
   readonly percentOf: (part: bigint, whole: bigint) => number;
 };
 
+/** The bounds of a choice in a browser of that zone. */
+function boundsIn(zone: string, chosen: Parameters<typeof spanOf>[0], now: number): Span {
+  const program = `
+    import ${JSON.stringify(import.meta.resolve("../support/session-storage.ts"))};
+    const { spanOf } = await import(${JSON.stringify(figuresUrl)});
+    console.log(JSON.stringify(spanOf(${JSON.stringify(chosen)}, ${now})));`;
+  const { stdout, stderr, status } = spawnSync(
+    process.execPath,
+    ["--input-type=module", "--eval", program],
+    { encoding: "utf8", env: { ...process.env, TZ: zone } },
+  );
+  assert.equal(status, 0, stderr);
+  return JSON.parse(stdout) as Span;
+}
+
+function endsOf({ bounds }: Span): { readonly from: number; readonly to: number } {
+  return { from: bounds[0] ?? NaN, to: bounds.at(-1) ?? NaN };
+}
+
 describe("the period of Insights", () => {
   const now = Date.UTC(2026, 10, 25, 18, 13);
   const times = (period: string, from = "", to = "", at = now) => {
     const span = spanOf({ period, from, to }, at);
     if (span === undefined) return undefined;
-    const [begin = "", end = ""] = [span.from, span.to].map((time) =>
+    const { from: first, to: last } = endsOf(span);
+    const [begin = "", end = ""] = [first, last].map((time) =>
       timeText(time).replace("T00:00Z", ""),
     );
     return [span.per, begin, end];
@@ -79,13 +105,36 @@ describe("the period of Insights", () => {
 
   test("is compared with the span of the same length before it, if there is one", () => {
     const day = 86_400_000;
-    assert.deepEqual(spanBefore({ per: "day", from: 7 * day, to: 14 * day }), {
-      per: "day",
-      from: 0,
-      to: 7 * day,
+    const days = (first: number) => Array.from({ length: 8 }, (_, index) => (first + index) * day);
+    assert.deepEqual(spanBefore({ per: "day", bounds: days(7) }), { per: "day", bounds: days(0) });
+    assert.deepEqual(spanBefore({ per: "hour", bounds: [2 * day, 2 * day + 3_600_000] }), {
+      per: "hour",
+      bounds: [2 * day - 3_600_000, 2 * day],
     });
-    assert.equal(spanBefore({ per: "day", from: 6 * day, to: 13 * day }), undefined);
-    assert.equal(spanBefore({ per: "day", from: NaN, to: NaN }), undefined);
+    assert.equal(spanBefore({ per: "day", bounds: days(6) }), undefined);
+    assert.equal(spanBefore({ per: "day", bounds: [] }), undefined);
+    assert.deepEqual(spanOf({ period: "7d", from: "", to: "" }, NaN), { per: "day", bounds: [] });
+  });
+
+  test("has the days of the shown zone, also those of 23 and 25 hours, and its hours", () => {
+    const texts = ({ bounds }: Span) => bounds.map(timeText);
+    const range = (from: string, to: string) => ({ period: "range", from, to });
+    // The day of the zone is the one before that of UTC.
+    const night = Date.UTC(2026, 10, 26, 1, 30);
+    const week = texts(boundsIn("America/Sao_Paulo", { period: "7d", from: "", to: "" }, night));
+    assert.deepEqual(
+      [week.length, week[0], week.at(-2), week.at(-1)],
+      [8, "2026-11-19T03:00Z", "2026-11-25T03:00Z", "2026-11-26T03:00Z"],
+    );
+    assert.deepEqual(
+      texts(boundsIn("America/Santiago", range("2026-09-05", "2026-09-07"), night)),
+      ["2026-09-05T04:00Z", "2026-09-06T04:00Z", "2026-09-07T03:00Z", "2026-09-08T03:00Z"],
+      "the clock skips the midnight of September 6",
+    );
+    const long = boundsIn("America/Santiago", range("2026-04-04", "2026-04-04"), night);
+    assert.deepEqual([long.per, long.bounds.length - 1], ["hour", 25]);
+    const hours = texts(boundsIn("Asia/Kolkata", { period: "24h", from: "", to: "" }, night));
+    assert.deepEqual([hours.length, hours.at(-1)], [25, "2026-11-26T02:30Z"]);
   });
 });
 
@@ -165,13 +214,17 @@ describe("a bar of Insights", () => {
       ["currencies", "currency", 3],
       ["decline_reasons", "reason", 2],
     ] as const;
-    for (const period of ["24h", "7d"]) {
+    for (const [period, zone] of [
+      ["24h", "UTC"],
+      ["7d", "UTC"],
+      ["7d", "America/Sao_Paulo"],
+    ] as const) {
+      const { per, bounds } = boundsIn(zone, { period, from: "", to: "" }, now);
+      const span = endsOf({ per, bounds });
       for (const currency of ["", "USD", "BRL"]) {
-        const span = spanOf({ period, from: "", to: "" }, now);
-        assert.ok(span !== undefined);
-        const times = { from: timeText(span.from), to: timeText(span.to) };
         const only = currency === "" ? {} : { currency };
-        const figures = await ask("/__cofre/figures", { per: span.per, ...times, ...only });
+        const times = bounds.map(timeText).join();
+        const figures = await ask("/__cofre/figures", { per, bounds: times, ...only });
         const numberOf = (tally: unknown) => (tally as Fields)["payments"];
         const total = numberOf(figures["total"]);
         assert.equal(total, await listed(listOf(span, { currency })));
@@ -183,10 +236,10 @@ describe("a bar of Insights", () => {
             assert.equal(row["payments"], await listed(address), address);
           }
         }
-        const length = (span.to - span.from) / (figures["periods"] as readonly unknown[]).length;
+        assert.equal((figures["periods"] as readonly Fields[]).length, bounds.length - 1);
         for (const [index, tally] of (figures["periods"] as readonly Fields[]).entries()) {
-          const from = span.from + index * length;
-          const address = listOf({ from, to: from + length }, { currency });
+          const [from = NaN, to = NaN] = bounds.slice(index, index + 2);
+          const address = listOf({ from, to }, { currency });
           assert.equal(tally["payments"], await listed(address), address);
         }
         const { declined } = figures["total"] as Fields;

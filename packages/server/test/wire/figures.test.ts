@@ -127,6 +127,29 @@ describe("/__cofre/figures", () => {
     );
   });
 
+  test("counts in the periods between bounds, of any length", async () => {
+    const bounds = [
+      "2026-11-24T03:00Z",
+      "2026-11-25T18:30Z",
+      "2026-11-25T19:15Z",
+      "2027-01-01T03:00Z",
+    ];
+    const figures = await ask("/__cofre/figures", { per: "day", bounds: bounds.join(", ") });
+    const every = await ask("/__cofre/figures", { per: "day" });
+    const periods = figures["periods"] as readonly Fields[];
+    assert.deepEqual(
+      [figures["from"], figures["to"], periods.map(({ from }) => from)],
+      [
+        "2026-11-24 03:00:00",
+        "2027-01-01 03:00:00",
+        ["2026-11-24 03:00:00", "2026-11-25 18:30:00", "2026-11-25 19:15:00"],
+      ],
+    );
+    const sum = periods.reduce((before, { payments }) => before + Number(payments), 0);
+    assert.equal(sum, (every["total"] as Fields)["payments"]);
+    assert.ok(periods.every(({ payments }) => typeof payments === "number"));
+  });
+
   test("asks for the secret key, and refuses what it cannot count", async () => {
     const { body } = await server.postJson("/__cofre/figures", {
       integration_key: publicIntegrationKey,
@@ -136,6 +159,15 @@ describe("/__cofre/figures", () => {
       [{ brand: "shop" }, "COFRE-56"],
       [{ per: "month" }, "COFRE-62"],
       [{ from: "yesterday" }, "COFRE-63"],
+      [{ bounds: "2026-11-24" }, "COFRE-63"],
+      [{ bounds: "2026-11-24,2026-11-25,tomorrow" }, "COFRE-63"],
+      [{ bounds: "2026-11-24,2026-11-26,2026-11-25" }, "COFRE-63"],
+      [{ bounds: "2026-11-24,2026-11-24" }, "COFRE-63"],
+      [{ bounds: "1969-11-24,2026-11-24" }, "COFRE-63"],
+      [
+        { bounds: Array.from({ length: 102 }, (_, year) => `${1971 + year}-01-01`).join() },
+        "COFRE-63",
+      ],
       [{ to: "2026-13-01" }, "COFRE-63"],
       [{ from: "2026-11-25", to: "2026-11-24" }, "COFRE-63"],
       [{ per: "hour", from: "2026-11-01", to: "2026-11-05T04:00:01Z" }, "COFRE-63"],

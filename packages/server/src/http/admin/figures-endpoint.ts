@@ -8,6 +8,7 @@ import {
   type Counted,
   type CountInput,
   countPayments,
+  evenBounds,
   type Period,
   periods,
   type Tally,
@@ -136,6 +137,11 @@ const doc: EndpointDoc = {
       type: "text",
       note: `The end in UTC, rounded up to its hour or day. Default: now. At most ${maxPeriods} hours or days (COFRE-63).`,
     },
+    {
+      name: "bounds",
+      type: "text",
+      note: `Instead of \`from\` and \`to\`, for periods such as the days of a time zone: the beginning of each period and the end of the last one, in UTC, ascending, with commas between them. At most ${maxPeriods} periods (COFRE-63).`,
+    },
   ],
   answer: answerSchema,
   errors: readErrors,
@@ -148,7 +154,7 @@ const doc: EndpointDoc = {
  * `/__cofre/figures`: the number of the account's payments `per` hour or day, by brand, country,
  * currency and decline reason: how many were approved, declined and charged back, and the amounts
  * authorized, captured and refunded. Default: the last 24 hours or 30 days of the account's own time;
- * `from` and `to` select others, `brand`, `country` and `currency` limit what is counted. Counts at
+ * `from` and `to`, or the `bounds` of each period, select others, `brand`, `country` and `currency` limit what is counted. Counts at
  * most the newest 10,000 payments: `complete` is true if these are all. `card_like_names` counts
  * since the process started.
  */
@@ -172,12 +178,23 @@ export function figuresEndpoint({ runner, clockOf, cardLikeNames }: FiguresDeps)
   };
 }
 
-function inputOf(params: TreeObject, now: Instant): CountInput | WireResponse {
+interface FiguresInput extends CountInput {
+  readonly per: Period;
+}
+
+function inputOf(params: TreeObject, now: Instant): FiguresInput | WireResponse {
   const requested = fieldOf(params, "per")?.toLowerCase() ?? "hour";
   const per = periodNames.find((name) => name === requested);
   if (per === undefined) return refusalAnswer("COFRE-62", { list: periodNames.join(", ") });
   const only = onlyOf(params);
   if (only === undefined) return refusalAnswer("COFRE-56", { list: brands.join(", ") });
+  const bounds = fieldOf(params, "bounds");
+  if (bounds !== undefined) {
+    const read = boundsOf(bounds);
+    return read === undefined
+      ? refusalAnswer("COFRE-63", { most: maxPeriods })
+      : { bounds: read, only, per };
+  }
   const length = periods[per];
   const begin = (at: Instant): Instant => instant(Math.floor(at / length) * length);
   const [fromText, toText] = [fieldOf(params, "from"), fieldOf(params, "to")];
@@ -192,8 +209,22 @@ function inputOf(params: TreeObject, now: Instant): CountInput | WireResponse {
       ? instant(Math.max(to - usualPeriods[per] * length, 0))
       : begin(requestedFrom);
   const count = (to - from) / length;
-  if (isRead && from >= 0 && count >= 1 && count <= maxPeriods) return { per, from, to, only };
+  if (isRead && from >= 0 && count >= 1 && count <= maxPeriods)
+    return { bounds: evenBounds(per, from, to), only, per };
   return refusalAnswer("COFRE-63", { most: maxPeriods });
+}
+
+/** Undefined: they are not at least two times, ascending. */
+function boundsOf(text: string): readonly Instant[] | undefined {
+  const read = text.split(",").map((each) => parseInstant(each.trim()));
+  const bounds = read.filter((at) => at !== undefined);
+  const isAscending = bounds.every((at, index) => at > (bounds[index - 1] ?? -1));
+  return bounds.length === read.length &&
+    isAscending &&
+    bounds.length >= 2 &&
+    bounds.length <= maxPeriods + 1
+    ? bounds
+    : undefined;
 }
 
 /** Undefined: there is no such brand. A country or a currency without payments counts nothing. */
@@ -220,14 +251,14 @@ function countsOf(names: CardLikeNames, merchantId: MerchantId): Readonly<Record
 }
 
 function figuresBody(
-  { per, from, to }: CountInput,
+  { per, bounds }: FiguresInput,
   { total, periods: counted, groups, reasons, examined, complete }: Counted,
   cardLikeNames: Readonly<Record<string, number>>,
 ): string {
   return JSON.stringify({
     per,
-    from: formatTimestamp(from),
-    to: formatTimestamp(to),
+    from: formatTimestamp(bounds[0] ?? instant(0)),
+    to: formatTimestamp(bounds.at(-1) ?? instant(0)),
     total: shown(total),
     periods: counted.map(({ from: begin, tally }) => ({
       from: formatTimestamp(begin),

@@ -1299,7 +1299,7 @@ export const errorTable = {
   },
   "COFRE-63": {
     message:
-      "Parameters from and to must be times in UTC with at most {most} hours or days between them",
+      "Parameters from and to, or bounds, must be ascending times in UTC with at most {most} periods between them",
     choices: { most: [100] },
     condition: "/__cofre/figures",
     remedy: "Send times such as `2026-11-30T00:00:00Z`, and a shorter range.",
