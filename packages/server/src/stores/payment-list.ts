@@ -345,13 +345,13 @@ function idWord(value: string, idsOf: (lowest: string) => Ids): Word | undefined
 const finestScale = 4;
 
 /** `500`, `500,00`, `1.250,50` or `1,250.50`. */
-const typedAmount = String.raw`\d{1,15}(?:[.,]\d{1,2})?|\d{1,3}(?:\.\d{3})+(?:,\d{1,2})?|\d{1,3}(?:,\d{3})+(?:\.\d{1,2})?`;
+const typedAmount = String.raw`\d{1,15}(?:[.,]\d{1,2})?|[1-9]\d{0,2}(?:\.\d{3})+(?:,\d{1,2})?|[1-9]\d{0,2}(?:,\d{3})+(?:\.\d{1,2})?`;
 const amountAlone = new RegExp(`^(?:${typedAmount})$`);
 const amountsOfWord = new RegExp(`^(>=?|<=?)?(${typedAmount})(?:\\.\\.(${typedAmount}))?$`);
 
 /**
  * An amount as people type and copy it. No currency of payments has three decimals, so three digits
- * after a point or a comma are thousands.
+ * after a point or a comma are thousands; before thousands there is no 0.
  */
 function parseTypedAmount(text: string, scale: number): bigint | undefined {
   const [, whole = "", decimals] = /^(.*?)(?:[.,](\d{1,2}))?$/.exec(text) ?? [];
