@@ -126,8 +126,8 @@ const columns = [
     isFirst: true,
     cell: ({ brand, masked_card_number: mask }) =>
       html`<span class="card" title=${`${shown(brand)} ${shown(mask)}`}>
-        <span class="brand-name">${shown(own(shortBrands, brand) ?? brand)}</span> ••••
-        ${shown(mask.slice(-4))}
+        <span class="brand-name">${shown(own(shortBrands, brand) ?? brand)}</span>${" "}
+        ${`•••• ${shown(mask.slice(-4))}`}
       </span>`,
     text: ({ brand, masked_card_number: mask }) => `${brand} ${mask}`,
   },

@@ -352,7 +352,7 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
       assert.equal(lines.length, 3);
       assert.equal(
         lines[0],
-        '\ufeff"State","Amount","Code","Customer","Card","Opened (UTC)","E-mail","Local amount","Instalments","Hash"',
+        '\ufeff"State","Amount","Code","Customer","Card","Notified","Opened (UTC)","E-mail","Local amount","Instalments","Hash"',
       );
       assert.match(lines[1] ?? "", /,"'=1\+1 Lima",/, "no cell is a formula");
       await page.getByRole("status").filter({ hasText: "Exported: 1 payment." }).waitFor();

@@ -29,7 +29,7 @@ export function savedViewTests({ server, made, inConsole }: ConsoleGiven): void 
       await page.getByText("Edit view", { exact: true }).waitFor();
       const chip = page.getByRole("navigation", { name: "Saved views" }).getByRole("link");
       assert.equal(await chip.getAttribute("aria-current"), "page");
-      const columns = "state,amount,code,customer,card,opened,email";
+      const columns = "state,amount,code,customer,card,notified,opened,email";
       const view = { search: "views@example.com", state: "captured", columns };
       assert.deepEqual(await saved(), [{ name: hostileName, ...view }]);
       assert.equal(await page.evaluate("globalThis.poisoned"), undefined);
