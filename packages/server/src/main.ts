@@ -137,6 +137,7 @@ async function runClient(command: ClientCommand, call: CommandCall): Promise<voi
     startTemporary,
     clock: systemClock,
     scheduler: systemScheduler,
+    version: manifest.version,
   });
   // The signal handlers would keep the process alive. Output is flushed first, and its errors are
   // reported at the end of the turn.
@@ -373,7 +374,7 @@ function startProblem(error: unknown, config: Config): string {
       return `${error.message}. Can this user write to ${config.dataDirectory}? --data-dir D chooses another directory, --data-dir :memory: none.`;
     case "EADDRNOTAVAIL":
     case "ENOTFOUND":
-      return `this machine has no address ${config.host}.`;
+      return `this machine has no address ${config.host}. --host 127.0.0.1 listens for this machine only, --host 0.0.0.0 on all its addresses.`;
     default:
       return error.message;
   }

@@ -48,6 +48,7 @@ async function run(
     stopRequested: () => assert.fail("it ends by itself"),
     clock: systemClock,
     scheduler: systemScheduler,
+    version: "1.2.3",
   });
   return { code, output, problems };
 }

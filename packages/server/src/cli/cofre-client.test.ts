@@ -37,6 +37,7 @@ function saidWith(
     stopRequested: unused,
     clock: systemClock,
     scheduler: systemScheduler,
+    version: "1.2.3",
   };
   clientOf({ word: undefined, paths: [], flags: new Map(Object.entries(flags)) }, host);
   return said;

@@ -157,4 +157,6 @@ export interface CommandHost {
   }) => Promise<TemporaryCofre>;
   readonly clock: Clock;
   readonly scheduler: Scheduler;
+  /** Version of this program. */
+  readonly version: string;
 }

@@ -10,6 +10,7 @@ import { faultCommand } from "./fault.ts";
 import { healthCommand } from "./health.ts";
 import { listenCommand } from "./listen.ts";
 import { logsCommand } from "./logs.ts";
+import { mcpCommand } from "./mcp/mcp.ts";
 import { migrateStoreCommand } from "./migrate-store.ts";
 import { notificationCommand } from "./notification.ts";
 import { paymentCommand } from "./payment.ts";
@@ -60,7 +61,13 @@ const groups = {
     health: healthCommand,
     doctor: doctorCommand,
   },
-  Applications: { run: runCommand, env: envCommand, proxy: proxyCommand, compare: compareCommand },
+  Applications: {
+    run: runCommand,
+    env: envCommand,
+    proxy: proxyCommand,
+    compare: compareCommand,
+    mcp: mcpCommand,
+  },
   Sandbox: {
     world: worldCommand,
     clock: clockCommand,

@@ -46,6 +46,7 @@ async function run(
     stopRequested: () => assert.fail("a move ends by itself"),
     clock: systemClock,
     scheduler: systemScheduler,
+    version: "1.2.3",
   });
   return { code, output, problems };
 }

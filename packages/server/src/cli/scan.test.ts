@@ -45,6 +45,7 @@ async function run(
     stopRequested: () => assert.fail("a scan ends by itself"),
     clock,
     scheduler: systemScheduler,
+    version: "1.2.3",
   });
   return { code, output, problems };
 }
