@@ -98,7 +98,7 @@ export async function makeImage(
       {
         ...descriptorOf(manifest),
         platform: { architecture, os: "linux" },
-        annotations: { "org.opencontainers.image.ref.name": version },
+        annotations: { "org.opencontainers.image.ref.name": `cofre:${version}` },
       },
     ],
   };
