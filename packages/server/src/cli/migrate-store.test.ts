@@ -59,7 +59,7 @@ describe("cofre migrate-store", () => {
     environment: Readonly<Record<string, string>>,
     said: RegExp,
   ])[] = [
-    [[], {}, /^COFRE_DATABASE_URL is not set\.$/m],
+    [[], {}, /^COFRE_DATABASE_URL is not set: it names the PostgreSQL database /m],
     [["--verify", "--rollback"], someDatabase, /^--verify and --rollback cannot be combined/],
     [["--discard-changes"], someDatabase, /^--discard-changes needs --rollback\.$/m],
     [["--data-dir", ":memory:"], {}, /^COFRE_DATA_DIR is :memory:, which keeps nothing/],

@@ -50,7 +50,7 @@ test("a plain file where the folder should be is named as what it is, also furth
   writeFileSync(file, "x");
   assert.throws(() => makeFolderOf(join(file, "cofre.db")), {
     code: "no_directory",
-    message: `${file}: this is not a directory`,
+    message: `${file}: this is not a directory; name one with COFRE_DATA_DIR`,
   });
   assert.throws(() => makeFolderOf(join(file, "deeper", "cofre.db")), { code: "no_directory" });
 });

@@ -17,8 +17,8 @@ const openRefusals = {
   newer: "the database was written by a newer version of Cofre; use that version or a newer one",
   foreign: "the file is not a Cofre database",
   damaged: "the database is damaged; restore it from a backup",
-  no_directory: "this is not a directory",
-  nothing: "there is no database here",
+  no_directory: "this is not a directory; name one with COFRE_DATA_DIR",
+  nothing: "there is no database here; name a directory in which Cofre has made one",
   no_audit:
     "the database was last used by a version of Cofre whose audit log this version does not read; start this version once",
   missing:
@@ -29,8 +29,9 @@ const openRefusals = {
     "this is a copy that cofre backup made, but its directory has the -wal file of another database, which would damage it: remove cofre.db-wal and cofre.db-shm, or restore with cofre restore",
   moved:
     "the data of this file was moved to PostgreSQL, or the move is not complete: start with the COFRE_DATABASE_URL of that database; cofre migrate-store completes an interrupted move, and cofre migrate-store --rollback reverts a move",
-  cannot_open: "the file cannot be opened or created here",
-  full: "the disk is full",
+  cannot_open:
+    "the file cannot be opened or created here; name a directory that this user may write, or change its permissions",
+  full: "the disk is full; free space and try again",
   no_room:
     "the first start of this version rewrites the database without its deleted data, and there is no space for a second file: free as much space as the database uses, and start again; nothing was changed",
   failed: "the database could not be opened",
