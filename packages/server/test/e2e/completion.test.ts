@@ -54,7 +54,12 @@ after(async () => {
 });
 
 async function run(shell: string, args: readonly string[]): Promise<string> {
-  const { stdout } = await promisify(execFile)(shell, args, { cwd: folder, env: environment });
+  const { stdout } = await promisify(execFile)(shell, args, {
+    cwd: folder,
+    env: environment,
+    timeout: 90_000,
+    killSignal: "SIGKILL",
+  });
   return stdout;
 }
 
@@ -84,17 +89,21 @@ const offers: Readonly<
       words.map((word) => word.replace(/\t.*/, "").replace(/^--shell=/, "")),
     );
   },
-  /** The last word of the line after the Tab key in an interactive zsh, which prints it itself. */
+  /**
+   * The last word of the line after the Tab key in an interactive zsh, which prints it itself. Keys
+   * that arrive before a prompt may be lost: the terminal is not in the editor's mode yet. With
+   * EDITOR=vi, which npm sets, the keys would be those of vi.
+   */
   async zsh(lines) {
     const script = `
       zmodload zsh/zpty
       zpty shell "zsh -f -i"
-      zpty -w shell 'autoload -Uz compinit; compinit -u -D; source ./cofre.zsh; print RE''ADY'
-      zpty -r -m shell out '*READY*'
+      zpty -w shell 'unset zle_bracketed_paste; bindkey -e; autoload -Uz compinit; compinit -u -D; source ./cofre.zsh; PS1="RE""ADY> "'
+      zpty -r -m shell out '*READY> *'
       for line in "$@"; do
         zpty -w -n shell "$line"$'\\t'
         zpty -w shell $'\\C-a''print -rl -- BE''GIN '$'\\C-e'" EN''D"
-        zpty -r -m shell out $'*BEGIN\\r\\n*END\\r\\n*'
+        zpty -r -m shell out $'*BEGIN\\r\\n*END\\r\\n*READY> *'
         print -r -- "$out"
       done
       zpty -d shell`;
