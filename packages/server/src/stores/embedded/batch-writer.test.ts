@@ -161,8 +161,9 @@ test("what is due, in flight, to be delivered, or named by a refund or mandate i
   const names = Object.keys(sql) as (keyof typeof sql)[];
   assert.deepEqual(
     names.filter((name) => plan(name).includes("TEMP B-TREE")),
-    // Payments that are due at one moment, and the notifications of one payment.
-    ["paymentsDue", "notificationsOfPayment"],
+    // Payments that are due at one moment, the notifications of one payment, and the deliveries about
+    // a page of payments.
+    ["paymentsDue", "notificationsOfPayment", "deliverySums"],
   );
   assert.deepEqual(
     names.filter((name) => plan(name).includes("SCAN")),
