@@ -5,6 +5,11 @@ import { placeOfReturn } from "./live-list.js";
 
 /** Rows that are rendered above and below those in the window. */
 const margin = 30;
+/**
+ * Rows that are rendered at first beside those in the window: the others follow after the first
+ * paint. Above, because the list begins below the top of the page.
+ */
+const firstMargin = { above: 12, below: 4 };
 /** The rendered rows change after this number of rows has passed. */
 const chunk = 20;
 /** Until the first row is rendered. */
@@ -23,10 +28,16 @@ export function NearRows({ count, row, more }) {
   const body = useRef(/** @type {HTMLElement | null} */ (null));
   const height = useRef(usualHeight);
   // The place to which the browser's Back returns: the rows there are the first that are rendered.
-  const [first, setFirst] = useState(() => chunkAt(placeOfReturn() / usualHeight));
+  const [place, setPlace] = useState(() => ({
+    first: Math.max(0, Math.floor(placeOfReturn() / usualHeight) - firstMargin.above),
+    isPainted: false,
+  }));
   const look = () => {
     const top = body.current?.getBoundingClientRect().top ?? 0;
-    setFirst(chunkAt(-top / height.current));
+    const first = chunkAt(-top / height.current);
+    setPlace((known) =>
+      known.isPainted && known.first === first ? known : { first, isPainted: true },
+    );
     const isNearEnd = scrollY + innerHeight > document.body.scrollHeight - nearEndPx;
     if (isNearEnd && scrollY > 0) more();
   };
@@ -44,13 +55,17 @@ export function NearRows({ count, row, more }) {
     const measured = body.current?.querySelector("tr[data-row]")?.getBoundingClientRect().height;
     if (measured !== undefined && measured > 0) height.current = measured;
   });
-  const begin = Math.min(Math.max(0, first - margin), count);
+  const { first, isPainted } = place;
   const inWindow = Math.ceil(innerHeight / height.current);
-  const end = Math.min(count, first + inWindow + chunk + margin);
+  const [above, below] = isPainted
+    ? [margin, chunk + margin]
+    : [0, firstMargin.above + firstMargin.below];
+  const begin = Math.min(Math.max(0, first - above), count);
+  const end = Math.min(count, first + inWindow + below);
   return html`
     <tbody role="rowgroup" ref=${body}>
       ${begin > 0 && html`<${Gap} key="above" rows=${begin} height=${height.current} />`}
-      ${Array.from({ length: end - begin }, (_, place) => row(begin + place))}
+      ${Array.from({ length: end - begin }, (_, offset) => row(begin + offset))}
       ${end < count && html`<${Gap} key="below" rows=${count - end} height=${height.current} />`}
     </tbody>
   `;
