@@ -271,7 +271,10 @@ describe("a first start that failed", () => {
     writeFileSync(file, "");
     const { code, stderr } = await run(["start", "--data-dir", file, "--port", "0"]);
     assert.equal(code, 1);
-    assert.equal(stderr, `Cofre could not start: ${file}: this is not a directory; name one with COFRE_DATA_DIR\n`);
+    assert.equal(
+      stderr,
+      `Cofre could not start: ${file}: this is not a directory; name one with COFRE_DATA_DIR\n`,
+    );
   });
 });
 

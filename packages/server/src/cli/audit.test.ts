@@ -131,7 +131,10 @@ describe("cofre audit", () => {
     [["verify", "--heads", "/nowhere/at/all"], /^The file of --heads does not exist\.$/m],
     [["verify", "--heads", "-"], /^The file of --heads has no head\.$/m],
     [["--data-dir", ":memory:"], /^COFRE_DATA_DIR is :memory:/m],
-    [[], /^\/nowhere\/at\/all\/cofre\.db: there is no database here; name a directory in which Cofre has made one\.$/m],
+    [
+      [],
+      /^\/nowhere\/at\/all\/cofre\.db: there is no database here; name a directory in which Cofre has made one\.$/m,
+    ],
   ];
   for (const [args, said] of misuses) {
     test(`refuses, with 2: ${args.join(" ")}`, async () => {

@@ -167,8 +167,8 @@ test("what is due, in flight, to be delivered, or named by a refund or mandate i
   );
   assert.deepEqual(
     names.filter((name) => plan(name).includes("SCAN")),
-    // All rows of small tables.
-    ["identity", "accountKeys", "accounts"],
+    // All rows of small tables, and the given ids of a page of payments.
+    ["identity", "accountKeys", "accounts", "deliverySums"],
   );
 });
 
