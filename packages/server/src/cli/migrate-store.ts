@@ -139,7 +139,7 @@ function settingsProblem(
   if (dataDirectory === ":memory:")
     return "COFRE_DATA_DIR is :memory:, which keeps nothing that could be moved.";
   if (databaseUrl === undefined && !mayLackDatabase)
-    return "COFRE_DATABASE_URL is not set: it names the PostgreSQL database that the data moves to, such as postgresql://cofre@localhost/cofre.";
+    return "COFRE_DATABASE_URL is not set: it names the PostgreSQL database that the data moves to, such as postgres://cofre@localhost/cofre.";
   return undefined;
 }
 
