@@ -5,8 +5,8 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { chromiumFile, startChromium } from "../../server/test/browser/chromium.ts";
 import { freePort } from "../../server/test/free-port.ts";
+import { firstPaint } from "./first-paint.ts";
 import { longList } from "./long-list.ts";
 import { ServerProcess } from "./process.ts";
 import { median } from "./statistics.ts";
@@ -65,28 +65,12 @@ async function main(): Promise<void> {
   await server.stop();
 
   await longList(join(scratch, "long-list"), report);
-  if (chromiumFile === undefined) return report("first paint: there is no Chromium");
   const console = await startCofreAt(port, "paint");
-  const browser = await startChromium();
-  const paints: number[] = [];
   try {
-    for (let each = 0; each < starts; each += 1) {
-      const page = await (await browser.newContext()).newPage();
-      await page.goto(`http://127.0.0.1:${port}/#key=${key}`);
-      await page.getByRole("heading", { name: "Payments" }).waitFor();
-      const paint = await page.evaluate(
-        () => performance.getEntriesByName("first-contentful-paint")[0]?.startTime,
-      );
-      if (paint !== undefined) paints.push(paint);
-      await page.context().close();
-    }
+    await firstPaint(console, key, report);
   } finally {
-    await browser.close();
     await console.stop();
   }
-  report(
-    `first contentful paint of the console             ${ms(median(paints))} (median of ${paints.length}, each with an empty cache)`,
-  );
 }
 
 function startCofreAt(port: number, name: string): Promise<ServerProcess> {
