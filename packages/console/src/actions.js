@@ -7,7 +7,7 @@ import { amountText, typedAmount } from "./format.js";
 import { html } from "./html.js";
 import { t } from "./language.js";
 import { AmbiguousAmount, amountOf, exactAmount, minorOf } from "./money.js";
-import { errorAt, Foreign, Pairs, Problem, TextField, valuesOf } from "./pieces.js";
+import { Choice, errorAt, Foreign, Pairs, Problem, TextField, valuesOf } from "./pieces.js";
 import { mayDo } from "./session.js";
 import { say, shown } from "./shown.js";
 
@@ -21,6 +21,8 @@ import { say, shown } from "./shown.js";
  * @property {Readonly<Record<string, string>>} fields
  * @property {string} [amount] maximum amount, when a partial one is possible
  * @property {string} [described] initial reason; the dialog asks for one
+ * @property {readonly (readonly [value: string, title: string])[]} [reasons] the dialog asks for one; the
+ *   first is chosen
  * @property {string} done
  */
 
@@ -146,6 +148,12 @@ function actionsFor({
     title: t("chargeback.question"),
     ...happens("chargeback"),
     described: t("chargeback.reason"),
+    reasons: /** @type {const} */ ([
+      ["consumer", t("chargeback.consumer")],
+      ["fraud", t("chargeback.fraud")],
+      ["authorization", t("chargeback.authorization")],
+      ["processing", t("chargeback.processing")],
+    ]),
     done: t("chargeback.done"),
   };
   return disputed ? [back] : [back, dispute];
@@ -156,7 +164,7 @@ function actionsFor({
  * () => void }} props
  */
 function Question({ action, payment, subject, refresh, onClose }) {
-  const { name, title, path, fields, amount, described, done } = action;
+  const { name, title, path, fields, amount, described, reasons, done } = action;
   // A double click, or a retry after a failure, repeats the same request; another amount makes
   // another request.
   const [names] = useState(() => /** @type {Map<string, string>} */ (new Map()));
@@ -179,6 +187,7 @@ function Question({ action, payment, subject, refresh, onClose }) {
         ...fields,
         ...asked,
         ...(described === undefined ? {} : { description: given["description"] ?? "" }),
+        ...(reasons === undefined ? {} : { reason: given["reason"] ?? "" }),
       };
       const once = names.get(JSON.stringify(request)) ?? newName();
       names.set(JSON.stringify(request), once);
@@ -231,6 +240,10 @@ function Question({ action, payment, subject, refresh, onClose }) {
             defaultValue=${described}
             maxlength="200"
           />`
+        }
+        ${
+          reasons !== undefined &&
+          html`<${Choice} label=${t("chargeback.category")} name="reason" options=${reasons} />`
         }
         ${aboutAmount === undefined && html`<${Problem} error=${error} />`}
         <p class="actions">

@@ -162,11 +162,13 @@ export function nameWorld(name) {
  * @property {string} email
  * @property {string} country
  * @property {string} instalments
+ * @property {"issuer" | "merchant"} expected_liability
  * @property {boolean} charged_back
  * @property {boolean} disputed
  * @property {boolean} in_flight
  * @property {boolean} needs_review
  * @property {string} [decline_reason]
+ * @property {string} [eci]
  * @property {string} [capture_by]
  * @property {{ receivers: number, delivered: number, failed: number, late: boolean }} [notified]
  */

@@ -479,6 +479,12 @@ function routeOf(entries) {
   return [...new Set(names)].join(" → ");
 }
 
+/** @param {Listed} payment */
+function liabilityOf({ expected_liability: party, eci }) {
+  const name = party === "issuer" ? t("liability.issuer") : t("liability.merchant");
+  return eci === undefined ? name : t("liability.by_indicator", { party: name, eci: shown(eci) });
+}
+
 /** @param {{ payment: Listed, wire: Payment, route: string }} props */
 function Facts({ payment, wire, route }) {
   const { transaction_status: said } = wire;
@@ -499,6 +505,7 @@ function Facts({ payment, wire, route }) {
     [t("head.card"), shown(`${payment.brand} ${payment.masked_card_number}`)],
     [t("head.instalments"), shown(payment.instalments)],
     ...(route === "" ? [] : [/** @type {const} */ ([t("facts.route"), shown(route)])]),
+    [t("facts.liability"), liabilityOf(payment)],
     [t("facts.country"), countryText(payment.country)],
     [
       t("head.local"),

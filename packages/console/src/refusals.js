@@ -45,6 +45,7 @@ const refusals = {
   "COFRE-29": t("refused.no_notification"),
   "COFRE-37": t("refused.not_in_review"),
   "COFRE-38": t("refused.no_dispute"),
+  "COFRE-176": t("refused.issuer_liable"),
   "COFRE-43": t("refused.most_refunds"),
   "COFRE-44": t("refused.key_reused"),
   "COFRE-45": t("refused.key_in_progress"),

@@ -212,4 +212,5 @@ const order: Omit<PaymentOrder, "code"> = {
   deviceId: undefined,
   storedCredential: undefined,
   threeDSecure: undefined,
+  expectedLiability: "merchant",
 };

@@ -134,7 +134,8 @@ const operations: Readonly<
 > = {
   accept: (call, hash) => call(acceptReview, { hash }),
   reject: (call, hash) => call(rejectReview, { hash }),
-  dispute: (call, hash) => call(openChargeback, { selector: { hash }, description: "not known" }),
+  dispute: (call, hash) =>
+    call(openChargeback, { selector: { hash }, claim: { description: "not known" } }),
   credit: (call, hash) => call(creditChargeback, { hash }),
 };
 

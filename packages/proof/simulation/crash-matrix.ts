@@ -385,7 +385,10 @@ export const scenarios: readonly Scenario[] = [
     await installation.time.sleep(5_000);
   }),
   paid("a chargeback that is won", async ({ ask }, hash) => {
-    await ask(openChargeback, () => ({ selector: { hash }, description: "not known" }));
+    await ask(openChargeback, () => ({
+      selector: { hash },
+      claim: { description: "not known" },
+    }));
     await ask(creditChargeback, () => ({ hash }));
   }),
 ];

@@ -161,7 +161,7 @@ const moves: readonly Move[] = [early, late].flatMap((now): Move[] => [
       (payment) => refunds.decideRefundNotDone(payment, id, attemptsOf(payment, id), now),
     ],
   ]),
-  ["chargeback", (payment) => decideChargeback(payment, "", now)],
+  ["chargeback", (payment) => decideChargeback(payment, { description: "" }, now)],
   ["chargeback credit", (payment) => decideChargebackCredit(payment, now)],
 ]);
 

@@ -14,22 +14,28 @@ interface EventDetails {
   readonly name: string;
   readonly amount: string | undefined;
   readonly description: string;
+  readonly reason: string | undefined;
 }
+
+/** Details that only some events have. */
+export const eventDetails = ["amount", "description", "reason"] as const;
+type EventDetail = (typeof eventDetails)[number];
 
 export interface PaymentEvent {
   readonly doc: string;
   /** Details that apply to it. */
-  readonly takes?: readonly ("amount" | "description")[];
+  readonly takes?: readonly EventDetail[];
   readonly cause: (client: CofreClient, details: EventDetails) => Promise<unknown>;
 }
 
 const simulated =
   (action: string): PaymentEvent["cause"] =>
-  (client, { selector, description }) =>
+  (client, { selector, description, reason }) =>
     client.operate("/__cofre/payment", {
       ...selector,
       action,
       ...(description === "" ? {} : { description }),
+      ...(reason === undefined ? {} : { reason }),
     });
 
 /** What an issuer, a reviewer, the merchant or the time does to a payment: one row per event. */
@@ -43,7 +49,7 @@ const events: Readonly<Record<string, PaymentEvent>> = {
   },
   dispute: {
     doc: "the issuer charges back what is left of a captured payment",
-    takes: ["description"],
+    takes: ["description", "reason"],
     cause: simulated("chargeback"),
   },
   "dispute-won": { doc: "the merchant wins the dispute", cause: simulated("chargeback_credit") },
@@ -74,14 +80,16 @@ export async function causeEvent(
     name,
     amount,
     description = "",
+    reason,
   }: {
     readonly name: string;
     readonly amount?: string | undefined;
     readonly description?: string | undefined;
+    readonly reason?: string | undefined;
   },
 ): Promise<void> {
   const selector = /^[0-9a-f]{48}$/.test(name) ? { hash: name } : { merchant_payment_code: name };
-  await event.cause(client, { selector, name, amount, description });
+  await event.cause(client, { selector, name, amount, description, reason });
 }
 
 async function refund(

@@ -1,7 +1,8 @@
+import { chargebackReasons } from "../payment/chargeback.ts";
 import { ClientProblem, tellingProblems } from "./client-problem.ts";
 import { clientOf, clientOptions, printable } from "./cofre-client.ts";
 import { type ClientCommand, exitCodes } from "./command.ts";
-import { causeEvent, eventNamed, eventNames, minorOf } from "./payment-events.ts";
+import { causeEvent, eventDetails, eventNamed, eventNames, minorOf } from "./payment-events.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -13,13 +14,14 @@ export const triggerCommand: ClientCommand = {
   options: {
     "--code": { form: "C", doc: "the payment: its merchant_payment_code or hash" },
     "--amount": { form: "A", doc: "refunded: amount in the payment's currency" },
-    "--description": { form: "TEXT", doc: "refunded, dispute: the reason" },
+    "--description": { form: "TEXT", doc: "refunded, dispute: the text" },
+    "--reason": { form: "REASON", doc: `dispute: ${chargebackReasons.join(", ")}` },
     ...clientOptions,
   },
   choices: { Events: eventNames.map((name) => [name, eventNamed(name)?.doc ?? ""]) },
   examples: [
     "cofre trigger captured --code order-1",
-    "cofre trigger dispute --code order-1 --description fraud",
+    "cofre trigger dispute --code order-1 --reason fraud",
     "cofre trigger refunded --code order-1 --amount 25.00",
   ],
 
@@ -31,7 +33,7 @@ export const triggerCommand: ClientCommand = {
         throw new ClientProblem("Name the payment with --code CODE, or --code HASH.", {
           misuse: true,
         });
-      for (const detail of ["amount", "description"] as const)
+      for (const detail of eventDetails)
         if (call.flags.has(`--${detail}`) && event.takes?.includes(detail) !== true)
           throw new ClientProblem(`--${detail} is not for ${printable(call.word)}.`, {
             misuse: true,
@@ -41,6 +43,7 @@ export const triggerCommand: ClientCommand = {
         name,
         amount: call.flags.get("--amount"),
         description: call.flags.get("--description"),
+        reason: call.flags.get("--reason"),
       });
       const { payments } = await client.findPayment(name);
       const [payment = {}] = payments;

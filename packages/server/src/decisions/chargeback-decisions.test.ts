@@ -8,6 +8,8 @@ import {
   start,
 } from "../../test/contract/store-fixtures.ts";
 import { hour, laterBy } from "../kernel/instant.ts";
+import { chargebackReasons } from "../payment/chargeback.ts";
+import type { Liability } from "../payment/liability.ts";
 import type { Payment } from "../payment/payment.ts";
 import { assertChangeIsSound } from "../stores/change-rules.ts";
 import { decideChargeback, decideChargebackCredit } from "./chargeback-decisions.ts";
@@ -31,7 +33,7 @@ function captured(confirmed: bigint, requested: bigint): Payment {
 }
 
 function dispute(payment: Payment): PaymentChange {
-  const opened = decideChargeback(payment, "not mine", now);
+  const opened = decideChargeback(payment, { description: "not mine", reason: "consumer" }, now);
   assertChangeIsSound(opened);
   return opened;
 }
@@ -68,11 +70,27 @@ describe("a chargeback", () => {
     }
   });
 
+  test("for fraud is refused where the issuer bears it, and only there", () => {
+    const payment = captured(100n, 0n);
+    const by = (expectedLiability: Liability) => ({
+      ...payment,
+      order: { ...payment.order, expectedLiability },
+    });
+    const fraud = { description: "", reason: "fraud" } as const;
+    assert.throws(() => decideChargeback(by("issuer"), fraud, now), { code: "chargeback_refused" });
+    const { payment: opened, facts } = decideChargeback(by("merchant"), fraud, now);
+    assert.equal(opened.next.chargeback?.reason, "fraud");
+    assert.deepEqual(facts[0]?.detail, { reason: "fraud" });
+    for (const reason of chargebackReasons.filter((each) => each !== "fraud"))
+      decideChargeback(by("issuer"), { description: "", reason }, now);
+    decideChargeback(by("issuer"), { description: "" }, now);
+  });
+
   test("is opened once, of a captured payment alone, and won once", () => {
     const opened = dispute(captured(100n, 0n)).payment.next;
     const won = decideChargebackCredit(opened, now).payment.next;
     for (const payment of [opened, won, newPayment(1)]) {
-      assert.throws(() => decideChargeback(payment, "again", now), {
+      assert.throws(() => decideChargeback(payment, { description: "again" }, now), {
         code: "payment_not_disputable",
       });
     }

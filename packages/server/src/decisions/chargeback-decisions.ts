@@ -4,6 +4,7 @@ import { ServiceError } from "../payment/service-error.ts";
 import { chargebackCreditEntries, chargebackEntries } from "../ledger/postings.ts";
 import {
   type ChargebackFact,
+  type ChargebackClaim,
   type ChargebackState,
   chargebackMachine,
 } from "../payment/chargeback.ts";
@@ -11,10 +12,13 @@ import type { Payment } from "../payment/payment.ts";
 import { returned } from "./refund-decisions.ts";
 import { change, changed, notBefore, type PaymentChange, record } from "./steps.ts";
 
-/** The issuer takes back the captured amount, less the refunds that were already requested. */
+/**
+ * The issuer takes back the captured amount, less the refunds that were already requested. The
+ * scheme refuses a claim of fraud if the issuer is expected to bear it.
+ */
 export function decideChargeback(
   payment: Payment,
-  description: string,
+  { description, reason }: ChargebackClaim,
   now: Instant,
 ): PaymentChange {
   if (payment.state !== "captured" || payment.chargeback !== undefined) {
@@ -22,12 +26,15 @@ export function decideChargeback(
   }
   const amount = payment.captured - payment.refunded;
   if (amount === 0n) throw new ServiceError("payment_not_disputable", { state: payment.state });
+  if (reason === "fraud" && payment.order.expectedLiability === "issuer")
+    throw new ServiceError("chargeback_refused");
   moved(payment, "chargeback_opened", "opened");
   const next = changed(payment, {
     chargeback: {
       state: "opened",
       amount,
       description,
+      ...(reason === undefined ? {} : { reason }),
       openedAt: notBefore(now, payment.capturedAt),
       creditedAt: undefined,
     },
@@ -37,7 +44,7 @@ export function decideChargeback(
     now,
     next,
     payment.version,
-    [record("chargeback_opened", undefined, "operator")],
+    [record("chargeback_opened", undefined, "operator", reason === undefined ? {} : { reason })],
     entries,
     "chargeback",
   );

@@ -1,4 +1,5 @@
 import { decideChargeback, decideChargebackCredit } from "../decisions/chargeback-decisions.ts";
+import type { ChargebackClaim } from "../payment/chargeback.ts";
 import type { Payment } from "../payment/payment.ts";
 import type { PaymentSelector } from "./direct-input.ts";
 import { defineOperation } from "./operation.ts";
@@ -9,17 +10,17 @@ import { changePayment, selectPayment } from "./payment-change.ts";
  * admin call.
  */
 export const openChargeback = defineOperation<
-  { readonly selector: PaymentSelector; readonly description: string },
+  { readonly selector: PaymentSelector; readonly claim: ChargebackClaim },
   Payment
 >({
   name: "open_chargeback",
-  errors: ["payment_not_found", "payment_not_disputable"],
+  errors: ["payment_not_found", "payment_not_disputable", "chargeback_refused"],
 
-  async run(context, { selector, description }) {
+  async run(context, { selector, claim }) {
     const seen = await selectPayment(context, selector);
     return (
       await changePayment(context, seen, (current) =>
-        decideChargeback(current, description, context.clock.now()),
+        decideChargeback(current, claim, context.clock.now()),
       )
     ).payment;
   },

@@ -13,7 +13,7 @@ export interface IdempotentInput {
  * A validated /ws/direct request without what depends on the card: the operation adds brand, mask
  * and pricing.
  */
-export type DirectOrder = Omit<PaymentOrder, "card" | "pricing">;
+export type DirectOrder = Omit<PaymentOrder, "card" | "pricing" | "expectedLiability">;
 
 /**
  * The source of the card. The caller wipes card, cvv and cryptogram when the operation has settled.

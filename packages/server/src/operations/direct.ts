@@ -22,6 +22,7 @@ import {
   type Payment,
   type Pricing,
 } from "../payment/payment.ts";
+import { expectedLiability } from "../payment/liability.ts";
 import { priceOrder } from "../payment/pricing.ts";
 import { needsReview } from "../payment/review-rules.ts";
 import type { Brand } from "../vault/brand.ts";
@@ -144,7 +145,19 @@ async function authorize(
   const { account } = context;
   const [connector, ...others] = route;
   assert(connector !== undefined, "a payment has a way to an acquirer");
-  const order = { ...input.order, manualReview, card: orderCard, pricing, connector };
+  const { threeDSecure, storedCredential } = input.order;
+  const order = {
+    ...input.order,
+    manualReview,
+    card: orderCard,
+    pricing,
+    connector,
+    expectedLiability: expectedLiability(
+      orderCard.brand,
+      threeDSecure?.eci,
+      storedCredential?.use === "stored" && storedCredential.initiator === "MIT",
+    ),
+  };
   const id = context.newPaymentId(now);
   const intention = await context.change(() =>
     decideIntention(account.id, id, order, now, context.answerBy(), input.request),

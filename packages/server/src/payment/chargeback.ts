@@ -18,6 +18,19 @@ export const chargebackMachine = defineMachine<ChargebackState, ChargebackFact>(
   ],
 });
 
+/**
+ * The schemes' categories of a chargeback: the cardholder did not pay; a rule of the authorization
+ * was broken; an error such as a wrong amount; goods or services.
+ */
+export const chargebackReasons = ["fraud", "authorization", "processing", "consumer"] as const;
+export type ChargebackReason = (typeof chargebackReasons)[number];
+
+/** A chargeback as the issuer claims it. */
+export interface ChargebackClaim {
+  readonly description: string;
+  readonly reason?: ChargebackReason | undefined;
+}
+
 export interface Chargeback {
   readonly state: Exclude<ChargebackState, "none">;
   /**
@@ -25,6 +38,8 @@ export interface Chargeback {
    */
   readonly amount: bigint;
   readonly description: string;
+  /** Absent if none was given, and on chargebacks of earlier versions. */
+  readonly reason?: ChargebackReason;
   readonly openedAt: Instant;
   readonly creditedAt: Instant | undefined;
 }

@@ -4,6 +4,7 @@ import type { Instant } from "../kernel/instant.ts";
 import type { Money } from "../kernel/money.ts";
 import type { Brand } from "../vault/brand.ts";
 import type { Chargeback } from "./chargeback.ts";
+import type { Liability } from "./liability.ts";
 import type { PaymentState } from "./payment-machine.ts";
 import type { Refund } from "./refund.ts";
 
@@ -90,6 +91,8 @@ export interface PaymentOrder {
   readonly deviceId: string | undefined;
   readonly storedCredential: StoredCredential | undefined;
   readonly threeDSecure: ThreeDSecure | undefined;
+  /** Expected at the time of the order; `merchant` on payments of earlier versions. */
+  readonly expectedLiability: Liability;
   /**
    * The connector to which the authorization is sent first; absent on payments of earlier versions,
    * which used the first of the configuration.

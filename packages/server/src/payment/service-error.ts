@@ -41,6 +41,7 @@ export const serviceErrors = {
   refund_not_cancellable: "never",
   payment_not_in_review: "never",
   payment_not_disputable: "never",
+  chargeback_refused: "never",
   mandate_mismatch: "never",
   void_declined: "never",
   token_not_found: "never",

@@ -55,7 +55,7 @@ type PackedOrder = readonly [
 /** 0 represents an omitted value: one character instead of the four of `null`. */
 type PackedText = string | 0;
 
-const flag = { autoCapture: 1, manualReview: 2, debit: 4, business: 8 } as const;
+const flag = { autoCapture: 1, manualReview: 2, debit: 4, business: 8, issuerLiable: 16 } as const;
 
 type PackedStoredCredential = readonly [
   use: StoredCredential["use"],
@@ -238,16 +238,24 @@ export function orderFromJson(code: string, json: string): PaymentOrder {
     deviceId: unpacked(packed[orderIndex.deviceId]),
     storedCredential: storedCredential === 0 ? undefined : unpackStoredCredential(storedCredential),
     threeDSecure: threeDSecure === 0 ? undefined : unpackThreeDSecure(threeDSecure),
+    expectedLiability: (flags & flag.issuerLiable) === 0 ? "merchant" : "issuer",
     ...(connector === 0 ? {} : { connector }),
   };
 }
 
-function flagsOf({ autoCapture, manualReview, paymentType, customer }: PaymentOrder): number {
+function flagsOf({
+  autoCapture,
+  manualReview,
+  paymentType,
+  customer,
+  expectedLiability,
+}: PaymentOrder): number {
   return (
     (autoCapture ? flag.autoCapture : 0) |
     (manualReview ? flag.manualReview : 0) |
     (paymentType === "debit" ? flag.debit : 0) |
-    (customer.personType === "business" ? flag.business : 0)
+    (customer.personType === "business" ? flag.business : 0) |
+    (expectedLiability === "issuer" ? flag.issuerLiable : 0)
   );
 }
 

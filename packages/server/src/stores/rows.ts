@@ -5,7 +5,7 @@ import type { Instant } from "../kernel/instant.ts";
 import type { EntryKind, JournalEntry, LedgerAccount } from "../ledger/journal.ts";
 import type { Account } from "../merchant/account.ts";
 import type { PaymentState } from "../payment/payment-machine.ts";
-import type { Chargeback } from "../payment/chargeback.ts";
+import type { Chargeback, ChargebackReason } from "../payment/chargeback.ts";
 import type {
   Attempt,
   AttemptKind,
@@ -284,6 +284,8 @@ type PackedChargeback = readonly [
   description: string,
   openedAt: Instant,
   creditedAt: Instant | null,
+  /** Missing if none was given, and on chargebacks of earlier versions. */
+  reason?: ChargebackReason,
 ];
 
 export function chargebackToJson({
@@ -292,24 +294,29 @@ export function chargebackToJson({
   description,
   openedAt,
   creditedAt,
+  reason,
 }: Chargeback): string {
-  return JSON.stringify([
+  const packed: PackedChargeback = [
     state,
     String(amount),
     description,
     openedAt,
     creditedAt ?? null,
-  ] satisfies PackedChargeback);
+  ];
+  return JSON.stringify(reason === undefined ? packed : [...packed, reason]);
 }
 
 function chargebackFromJson(json: string): Chargeback {
-  const [state, amount, description, openedAt, creditedAt] = JSON.parse(json) as PackedChargeback;
+  const [state, amount, description, openedAt, creditedAt, reason] = JSON.parse(
+    json,
+  ) as PackedChargeback;
   return {
     state,
     amount: BigInt(amount),
     description,
     openedAt,
     creditedAt: creditedAt ?? undefined,
+    ...(reason === undefined ? {} : { reason }),
   };
 }
 

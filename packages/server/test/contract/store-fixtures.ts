@@ -99,6 +99,7 @@ export function newPayment(number: number, over: Partial<Payment> = {}): Payment
         transactionId: "7c4f8a1e-0b7d-4a53-9a51-0d6c2f1e9b10",
         xid: "MDAwMDAwMDAwMDAwMDAwMDEyMzQ=",
       },
+      expectedLiability: "issuer",
     },
     captureBy: undefined,
     authorized: 0n,
@@ -142,6 +143,7 @@ export const bareExtras = {
   deviceId: undefined,
   storedCredential: undefined,
   threeDSecure: undefined,
+  expectedLiability: "merchant",
 } as const;
 
 /** A Brazilian order of 100.00 in one currency, without optional members. */
@@ -207,6 +209,7 @@ export const dispute: Chargeback = {
   state: "opened",
   amount: 500n,
   description: "not mine",
+  reason: "fraud",
   openedAt: start,
   creditedAt: undefined,
 };

@@ -137,3 +137,47 @@ test("an explanation says how every amount came about, for each currency, tax an
   await server.postJson("/ws/direct", directBody("local", { currency_code: "BRL" }));
   assert.match((await priceOf("local")).at(0) ?? "", /^100\.00 BRL, not converted; /);
 });
+
+test("an explanation names the party that is expected to bear fraud, also of a stored card", async () => {
+  await using server = await startTestServer();
+  const proof = { threeds_eci: "02", threeds_cryptogram: "AAABBEg0VhI0VniQEjRWAAAAAAA=" };
+  const mastercard = { ...testCard, card_number: "5555555555554444" };
+  const { body: stored } = await server.postJson("/ws/token", {
+    integration_key: integrationKey,
+    payment_type_code: "creditcard",
+    creditcard: mastercard,
+  });
+  const { token } = stored as { readonly token: string };
+  const charged: Readonly<Record<string, object>> = {
+    plain: mastercard,
+    authenticated: { ...mastercard, ...proof },
+    stored: { token, card_cvv: "123", ...proof },
+    // The indicator of Mastercard on a Visa card.
+    foreign: { ...testCard, ...proof },
+  };
+  const seen: Record<string, unknown> = {};
+  for (const [code, creditcard] of Object.entries(charged)) {
+    await server.postJson("/ws/direct", directBody(code, { creditcard }));
+    const { body } = await server.get("/__cofre/explain", {
+      integration_key: integrationKey,
+      merchant_payment_code: code,
+    });
+    seen[code] = body["expected_liability"];
+  }
+  assert.deepEqual(seen, {
+    plain: "merchant",
+    authenticated: "issuer",
+    stored: "issuer",
+    foreign: "merchant",
+  });
+
+  const dispute = (code: string) =>
+    server.postJson("/__cofre/payment", {
+      integration_key: integrationKey,
+      merchant_payment_code: code,
+      action: "chargeback",
+      reason: "FRAUD",
+    });
+  assert.equal((await dispute("stored")).body["status_code"], "COFRE-176");
+  assert.equal((await dispute("plain")).body["status"], "SUCCESS");
+});

@@ -63,8 +63,8 @@ const hold = (): Promise<string> => hashOf(card({ auto_capture: false }));
 const waiting = (): Promise<string> => hashOf(direct({ manual_review: true }));
 const refund = (hash: string, fields: Fields = {}): Promise<Answer> =>
   post("/ws/refund", { operation: "request", hash, amount: "1", ...fields });
-const act = (hash: string, action: string): Promise<Answer> =>
-  post("/__cofre/payment", { hash, action });
+const act = (hash: string, action: string, fields: Fields = {}): Promise<Answer> =>
+  post("/__cofre/payment", { hash, action, ...fields });
 
 async function done(answer: Promise<Answer>): Promise<void> {
   const { body } = await answer;
@@ -307,6 +307,14 @@ const provocations: Readonly<Record<string, () => Promise<Answer>>> = {
   "COFRE-36": () => act("00", "explode"),
   "COFRE-37": async () => act(await hold(), "accept_review"),
   "COFRE-38": async () => act(await hold(), "chargeback"),
+  "COFRE-176": async () => {
+    const authenticated = card({
+      threeds_eci: "05",
+      threeds_cryptogram: "AAABBEg0VhI0VniQEjRWAAAAAAA=",
+    });
+    return act(await hashOf(authenticated), "chargeback", { reason: "fraud" });
+  },
+  "COFRE-177": async () => act(await sale(), "chargeback", { reason: "bored" }),
   "COFRE-39": () => post("/ws/merchantIntegrationProperties/edit", { image: "nowhere" }),
   "COFRE-40": () => post("/ws/exchange"),
   "COFRE-41": () => post("/ws/exchange", { currency_code: "JPY" }),

@@ -111,6 +111,7 @@ describe("/__cofre/payments", () => {
       email: "ana.lima@example.com",
       country: "br",
       instalments: "1",
+      expected_liability: "merchant",
       charged_back: false,
       disputed: false,
       in_flight: false,

@@ -19,7 +19,8 @@ import {
   time,
   whole,
 } from "../fixture/rules.ts";
-import { causeEvent, eventNamed, eventNames } from "../payment-events.ts";
+import { chargebackReasons } from "../../payment/chargeback.ts";
+import { causeEvent, eventDetails, eventNamed, eventNames } from "../payment-events.ts";
 import type { ListedTool } from "./protocol.ts";
 
 type Input = Readonly<Record<string, unknown>>;
@@ -232,13 +233,14 @@ const tools: ReadonlyMap<string, Tool> = new Map(
         payment: paymentName,
         event: { doc: "The event.", required: true, rule: oneOf(eventNames) },
         amount: { doc: "Of refunded: the amount. Default: all that is left.", rule: amount },
-        description: { doc: "Of refunded and dispute: the reason.", rule: text(1, 200) },
+        description: { doc: "Of refunded and dispute: the text.", rule: text(1, 200) },
+        reason: { doc: "Of dispute: the scheme's category.", rule: oneOf(chargebackReasons) },
       },
       effect: "removes",
       run: async (client, { payment: name, event, ...details }) => {
         const row = eventNamed(String(event));
         if (row === undefined) throw new ClientProblem("There is no such event.");
-        for (const detail of ["amount", "description"] as const)
+        for (const detail of eventDetails)
           if (detail in details && row.takes?.includes(detail) !== true)
             throw new ClientProblem(`${detail} is not for the event ${String(event)}.`);
         await causeEvent(client, row, { name: String(name), ...details });

@@ -22,6 +22,10 @@ const answerSchema = new NamedSchema(
     postings: json.list(json.anyObject),
     money: json.list(json.anyObject),
     price: pricesSchema,
+    expected_liability: {
+      ...json.oneOf(["issuer", "merchant"]),
+      description: "The party that is expected to bear fraud, by brand and 3-D Secure.",
+    },
     problems: json.list(json.text),
     status: json.success,
   }),
@@ -91,6 +95,7 @@ function explanationBody({ payment, history, explanation }: ExplainedPayment): s
       ),
     })),
     price: explainedPrices(payment, explanation),
+    expected_liability: payment.order.expectedLiability,
     problems: explanation.problems,
     status: "SUCCESS",
   });

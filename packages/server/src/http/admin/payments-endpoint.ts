@@ -47,6 +47,10 @@ const listedPayment = json.object(
     email: json.text,
     country: json.text,
     instalments: json.text,
+    expected_liability: {
+      ...json.oneOf(["issuer", "merchant"]),
+      description: "The party that is expected to bear fraud, by brand and 3-D Secure.",
+    },
     charged_back: { ...json.flag, description: "A chargeback is open." },
     disputed: { ...json.flag, description: "There was a chargeback, reversed or not." },
     in_flight: json.flag,
@@ -57,6 +61,7 @@ const listedPayment = json.object(
   },
   {
     decline_reason: { ...json.text, description: "Of a declined payment." },
+    eci: { ...json.text, description: "Of a payment with 3-D Secure." },
     notified: {
       ...json.object({
         receivers: json.integer,
@@ -276,11 +281,13 @@ function listed(payment: Payment, notified: Notified | undefined): unknown {
     email: customer.email,
     country,
     instalments: String(instalments),
+    expected_liability: order.expectedLiability,
     charged_back: chargeback?.state === "opened",
     disputed: chargeback !== undefined,
     in_flight: attempt !== undefined,
     needs_review: needsReview,
     ...(reason === undefined ? {} : { decline_reason: reason }),
+    ...(order.threeDSecure === undefined ? {} : { eci: order.threeDSecure.eci }),
     ...(notified === undefined ? {} : { notified }),
     ...(state === "authorized" && captureBy !== undefined
       ? { capture_by: formatTimestamp(captureBy) }

@@ -80,6 +80,7 @@ const order: PaymentOrder = {
   deviceId: undefined,
   storedCredential: undefined,
   threeDSecure: undefined,
+  expectedLiability: "merchant",
 };
 
 function paymentWith(

@@ -1126,6 +1126,19 @@ export const errorTable = {
     condition: "/__cofre/views",
     remedy: "Send one request for each change.",
   },
+  "COFRE-176": {
+    message:
+      "The scheme refuses a chargeback for fraud: 3-D Secure moved the liability for this payment to the issuer",
+    condition: "/__cofre/payment: chargeback with reason fraud",
+    remedy:
+      "Choose a payment without 3-D Secure, or one whose indicator (ECI) does not move the liability; or send another reason.",
+  },
+  "COFRE-177": {
+    message: "Parameter reason must be one of {list}",
+    field: "reason",
+    condition: "/__cofre/payment: chargeback",
+    remedy: "Send one of the listed reasons, or leave the parameter out.",
+  },
   "COFRE-70": {
     message: "The parameters of a world are {list}",
     condition: "/__cofre/worlds: an unknown parameter",
