@@ -27,6 +27,8 @@ export function storeInSteps(store: Store, step: Step, time: () => Instant): Sto
       step(() => store.paymentsListed(merchantId, filter, page)),
     paymentFigures: (merchantId, before, limit) =>
       step(() => store.paymentFigures(merchantId, before, limit)),
+    paymentsCounted: (merchantId, before, limit) =>
+      step(() => store.paymentsCounted(merchantId, before, limit)),
     cardsListed: (merchantId, after, limit) =>
       step(() => store.cardsListed(merchantId, after, limit)),
     cardsAfter: (position, limit) => step(() => store.cardsAfter(position, limit)),

@@ -12,6 +12,7 @@ import {
   type Counted,
   type CountInput,
   countPayments,
+  countStates,
   evenBounds,
   type Group,
   maxCounted,
@@ -38,6 +39,39 @@ function count(store: Store, input: CountInput): Promise<Counted> {
     input,
   );
 }
+
+function countedStates(store: Store) {
+  const context = { store, account: given.newAccount(merchantA) } as unknown as OperationContext;
+  return countStates.run(context, undefined);
+}
+
+test("payments are counted by state in the store: no payment is read", async () => {
+  const store = createMemoryStore();
+  const refunds = [given.newRefund(1, { amount: 900n })];
+  const refunded = {
+    state: "captured",
+    authorized: 900n,
+    captured: 900n,
+    refunded: 900n,
+    refunds,
+  } as const;
+  for (const [index, changes] of [refunded, {}, {}].entries())
+    await store.commit(given.paymentChange(given.newPayment(index + 1, changes)));
+  const calls: PropertyKey[] = [];
+  const watched = new Proxy(store, {
+    get(target, name) {
+      calls.push(name);
+      const member: unknown = Reflect.get(target, name);
+      return typeof member === "function" ? (member.bind(target) as unknown) : member;
+    },
+  });
+  assert.deepEqual(await countedStates(watched), {
+    counts: { authorizing: 2, captured: 1, refunded: 1 },
+    examined: 3,
+    complete: true,
+  });
+  assert.deepEqual(calls, ["paymentsCounted"]);
+});
 
 describe("what is counted of an account's payments", () => {
   test("falls into the periods in which they were made, and what is outside of them or another's does not count", async () => {
@@ -200,7 +234,14 @@ describe("what is counted of an account's payments", () => {
       }
       context.diagnostic(`${maxCounted} payments: ${least} ms of CPU`);
       assert.ok(least < 100, `${least} ms of CPU`);
+      const states = await countedStates(store);
+      assert.deepEqual(states, {
+        counts: { authorizing: maxCounted },
+        examined: maxCounted,
+        complete: true,
+      });
       await make(maxCounted + 1, 1);
+      assert.deepEqual(await countedStates(store), { ...states, complete: false });
       const most = await count(store, input);
       assert.deepEqual([most.examined, most.complete], [maxCounted, false]);
       const later = await count(store, {

@@ -13,6 +13,8 @@ export type Period = keyof typeof periods;
 export const maxCounted = 10_000;
 /** Payments per read: about 3 ms, after which other requests can run. */
 const pieceSize = 1_000;
+/** Payments per read where the store counts them: about 1 ms. */
+const groupedPiece = 2_000;
 
 /** Bounds of periods of one length, in which both times begin a period. */
 export function evenBounds(per: Period, from: Instant, to: Instant): readonly Instant[] {
@@ -120,17 +122,22 @@ export const countStates = defineOperation<
   name: "count_states",
   errors: ["read_timed_out"],
 
-  async run(context) {
-    const { figures, complete } = await newestFigures(context, undefined, instant(0));
+  async run({ store, account }) {
     const counts: Counts = {};
-    for (const { state, captured, refunded, disputed } of figures) {
-      counts[state] = (counts[state] ?? 0) + 1;
-      if (disputed) counts.disputed = (counts.disputed ?? 0) + 1;
-      if (refunded === 0n) continue;
-      const outcome = refunded === captured ? "refunded" : "partly_refunded";
-      counts[outcome] = (counts[outcome] ?? 0) + 1;
+    let before: PaymentId | undefined;
+    let examined = 0;
+    for (let pieces = 0; pieces < maxCounted / groupedPiece; pieces += 1) {
+      const groups = await read(store.paymentsCounted(account.id, before, groupedPiece));
+      for (const { state, refund, disputed, payments } of groups) {
+        examined += payments;
+        for (const name of [state, refund, disputed ? ("disputed" as const) : undefined])
+          if (name !== undefined) counts[name] = (counts[name] ?? 0) + payments;
+      }
+      before = groups.at(-1)?.oldest;
+      if (examined < (pieces + 1) * groupedPiece) return { counts, examined, complete: true };
     }
-    return { counts, examined: figures.length, complete };
+    const [next] = await read(store.paymentsCounted(account.id, before, 1));
+    return { counts, examined, complete: next === undefined };
   },
 });
 

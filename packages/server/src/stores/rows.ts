@@ -19,7 +19,7 @@ import type { Refund } from "../payment/refund.ts";
 import type { FactRecord, HistoryRow, KeyGrant, IdempotentRequest } from "./change.ts";
 import { orderFromJson, searchedInOrder } from "./order-row.ts";
 import type { Listed } from "./payment-list.ts";
-import type { DeliverySum, PaymentFigure, StoredAccountKey } from "./store.ts";
+import type { DeliverySum, PaymentFigure, PaymentGroup, StoredAccountKey } from "./store.ts";
 import type { Brand } from "../vault/brand.ts";
 import { accountCodes, entryKindCodes, factCodes, factSourceCodes } from "./codes.ts";
 
@@ -122,6 +122,21 @@ export function figureFromRow({
     refunded: BigInt(refunded),
     disputed: disputed === 1,
   };
+}
+
+/** A row of `PaymentGroup`, as the databases read it. */
+export interface PaymentGroupRow extends Omit<PaymentGroup, "refund" | "disputed"> {
+  readonly refund: PaymentGroup["refund"] | null;
+  /** 1: they were charged back. */
+  readonly disputed: number;
+}
+
+/** The member `refund` of a group, of a payment's row. */
+export const refundInSql =
+  "CASE WHEN refunded = 0 THEN NULL WHEN refunded = captured THEN 'refunded' ELSE 'partly_refunded' END";
+
+export function paymentGroupFromRow({ refund, disputed, ...row }: PaymentGroupRow): PaymentGroup {
+  return { ...row, refund: refund ?? undefined, disputed: disputed === 1 };
 }
 
 /** A row of `DeliverySum`, as the databases read it. */

@@ -114,6 +114,16 @@ export interface Store {
   ): Promise<readonly PaymentFigure[]>;
 
   /**
+   * Counts this merchant's payments by state and outcome: those with the greatest ids below `before`
+   * (of all if undefined), at most `limit`. The group whose oldest payment is the newest comes first.
+   */
+  paymentsCounted(
+    merchantId: MerchantId,
+    before: PaymentId | undefined,
+    limit: number,
+  ): Promise<readonly PaymentGroup[]>;
+
+  /**
    * Reads a stored card of this merchant by the digest of its token; undefined if there is none.
    */
   cardByToken(merchantId: MerchantId, digest: TokenDigest): Promise<StoredCard | undefined>;
@@ -466,6 +476,19 @@ export interface PaymentFigure {
   readonly refunded: bigint;
   /** Whether the issuer charged it back, also if the merchant won since. */
   readonly disputed: boolean;
+}
+
+/** Payments of one state and outcome. */
+export interface PaymentGroup {
+  readonly state: PaymentState;
+  /** What was refunded of the captured amount: all, a part, or nothing (undefined). */
+  readonly refund: "refunded" | "partly_refunded" | undefined;
+  /** Whether the issuer charged them back, also if the merchant won since. */
+  readonly disputed: boolean;
+  /** Number of payments, at least 1. */
+  readonly payments: number;
+  /** The least of their ids. */
+  readonly oldest: PaymentId;
 }
 
 export interface ListedCard extends Pick<

@@ -25,6 +25,7 @@ const lists: readonly (readonly [
     (store) => store.paymentsListed(merchantA, {}, { limit: 10, maxExamined: 10 }),
   ],
   ["figures", "payment", (store) => store.paymentFigures(merchantA, undefined, 10)],
+  ["counts", "payment", (store) => store.paymentsCounted(merchantA, undefined, 10)],
   ["a history", "history", (store) => store.history(merchantA, given.paymentId(1), "interactive")],
   ["notifications", "outbox", (store) => store.notificationsOf(merchantA, 0, 10)],
   [

@@ -433,6 +433,7 @@ async function everything(store: Store, base: number): Promise<unknown> {
       ...numbers.map((each) => store.paymentByRefund(id, { code: `refund ${each}` })),
       ...numbers.map((each) => store.paymentByMandate(id, `network ${each}`)),
       store.paymentFigures(id, undefined, 3),
+      store.paymentsCounted(id, undefined, 3),
       // Positions grow with or without gaps.
       store
         .cardsListed(id, undefined, 3)

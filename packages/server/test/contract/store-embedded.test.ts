@@ -145,6 +145,8 @@ test("lists for people leave the event loop to requests: a piece in a turn, whic
     ]),
   );
   assert.ok(four >= 60, `${four} turns for three searches and a count`);
+  const counted = await turnsUntil(store.paymentsCounted(given.merchantA, undefined, 500));
+  assert.ok(counted >= 1, `${counted} turns for a count, beside which requests are served`);
   assert.ok(
     (await turnsUntil(store.paymentById(given.merchantA, given.newPayment(1).id))) <= 1,
     "control: a payment takes none",

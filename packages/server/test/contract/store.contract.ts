@@ -10,7 +10,8 @@ import { entryKinds, ledgerAccounts } from "../../src/ledger/journal.ts";
 import type { JournalEntry } from "../../src/ledger/journal.ts";
 import { queueOf } from "../../src/notification/endpoint.ts";
 import { type EndpointId, notificationKinds } from "../../src/notification/events.ts";
-import { chargebackFacts } from "../../src/payment/chargeback.ts";
+import { type Chargeback, chargebackFacts } from "../../src/payment/chargeback.ts";
+import type { PaymentId } from "../../src/payment/payment-id.ts";
 import { paymentFacts, paymentNotes } from "../../src/payment/payment-machine.ts";
 import type { Payment, StoredCredential } from "../../src/payment/payment.ts";
 import { refundFacts } from "../../src/payment/refund.ts";
@@ -1031,6 +1032,46 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
         { ...untouched, id: given.paymentId(1), state: "declined", reason: "expired_card" },
       ]);
       assert.deepEqual(await store.paymentFigures(merchantA, given.paymentId(1), 2), []);
+    });
+
+    test("payments are counted by state and outcome, the newest only, of one merchant", async (context) => {
+      const store = await opened(context);
+      const counted = (before: PaymentId | undefined, limit: number) =>
+        store.paymentsCounted(merchantA, before, limit);
+      assert.deepEqual(await counted(undefined, 10), []);
+      const captured = { state: "captured", authorized: 900n, captured: 900n } as const;
+      const chargeback: Chargeback = {
+        state: "credited",
+        amount: 900n,
+        description: "",
+        openedAt: start,
+        creditedAt: start,
+      };
+      const all: readonly Partial<Payment>[] = [
+        captured,
+        { ...captured, refunded: 900n, refunds: [given.newRefund(1, { amount: 900n })] },
+        { ...captured, refunded: 100n, refunds: [given.newRefund(2, { amount: 100n })] },
+        { ...captured, chargeback },
+        captured,
+        { state: "voided" },
+      ];
+      for (const [index, changes] of all.entries())
+        await store.commit(given.paymentChange(given.newPayment(index + 1, changes)));
+      await store.commit(given.paymentChange(given.newPayment(9, { merchantId: merchantB })));
+      const group = { state: "captured", refund: undefined, disputed: false, payments: 1 };
+      const oldest = given.paymentId;
+      assert.deepEqual(await counted(undefined, 10), [
+        { ...group, state: "voided", oldest: oldest(6) },
+        { ...group, disputed: true, oldest: oldest(4) },
+        { ...group, refund: "partly_refunded", oldest: oldest(3) },
+        { ...group, refund: "refunded", oldest: oldest(2) },
+        { ...group, payments: 2, oldest: oldest(1) },
+      ]);
+      assert.deepEqual(await counted(oldest(6), 2), [
+        { ...group, oldest: oldest(5) },
+        { ...group, disputed: true, oldest: oldest(4) },
+      ]);
+      assert.deepEqual(await counted(oldest(1), 2), []);
     });
 
     test("a list reads at most as many payments as allowed, and says where to continue", async (context) => {

@@ -30,6 +30,7 @@ import type {
   OpenDeliveryState,
   OutboxRow,
   PaymentFigure,
+  PaymentGroup,
   PaymentFilter,
   PaymentList,
   RequestKey,
@@ -71,6 +72,8 @@ import {
   namedRequestFromRow,
   paymentColumns,
   paymentFromRow,
+  paymentGroupFromRow,
+  refundInSql,
 } from "../rows.ts";
 import type {
   AccountKeyRow,
@@ -78,6 +81,7 @@ import type {
   FigureRow,
   NamedRequestRow,
   PackedHistoryRow,
+  PaymentGroupRow,
   PaymentRow,
 } from "../rows.ts";
 import { temporaryFile } from "./temporary-file.ts";
@@ -306,6 +310,18 @@ class SqliteStore implements RunningStore {
     return this.#lists.run(() =>
       this.#rows<FigureRow>("paymentFigures", merchantId, before ?? aboveAllIds, limit).map(
         figureFromRow,
+      ),
+    );
+  }
+
+  async paymentsCounted(
+    merchantId: MerchantId,
+    before: PaymentId | undefined,
+    limit: number,
+  ): Promise<readonly PaymentGroup[]> {
+    return this.#lists.run(() =>
+      this.#rows<PaymentGroupRow>("paymentsCounted", merchantId, before ?? aboveAllIds, limit).map(
+        paymentGroupFromRow,
       ),
     );
   }
@@ -625,6 +641,9 @@ export const sql = {
     CAST(refunded AS TEXT) AS refunded, chargeback IS NOT NULL AS disputed, order_json ->> ${orderIndex.currency} AS currency, order_json ->> ${orderIndex.country} AS country,
     order_json ->> ${orderIndex.brand} AS brand, CASE state WHEN 'declined' THEN verdict ->> 1 END AS reason
     FROM payment WHERE merchant = unhex(?) AND id < unhex(?) ORDER BY payment.id DESC LIMIT ?`,
+  paymentsCounted: `SELECT state, ${refundInSql} AS refund, chargeback IS NOT NULL AS disputed, count(*) AS payments, lower(hex(min(id))) AS oldest FROM (
+      SELECT id, state, captured, refunded, chargeback FROM payment WHERE merchant = unhex(?) AND id < unhex(?) ORDER BY payment.id DESC LIMIT ?
+    ) GROUP BY 1, 2, 3 ORDER BY min(id) DESC`,
   cardsListed: `SELECT no AS position, lower(hex(token_digest)) AS tokenDigest, brand, masked_pan AS maskedPan, created_at AS createdAt,
     last_used_at AS lastUsedAt FROM card WHERE merchant = unhex(?) AND token_digest > unhex(?) ORDER BY token_digest LIMIT ?`,
   cardByToken: `SELECT version, ref, fingerprint, brand, masked_pan, created_at, last_used_at, mac
@@ -712,6 +731,7 @@ function prepareAll(database: DatabaseSync): Record<StatementName, StatementSync
     paymentsDueAt: database.prepare(sql.paymentsDueAt),
     paymentsInFlight: database.prepare(sql.paymentsInFlight),
     paymentFigures: database.prepare(sql.paymentFigures),
+    paymentsCounted: database.prepare(sql.paymentsCounted),
     cardsListed: database.prepare(sql.cardsListed),
     cardByToken: inArrays(database.prepare(sql.cardByToken)),
     cardsAfter: database.prepare(sql.cardsAfter),

@@ -36,6 +36,7 @@ import type {
   OpenDeliveryState,
   OutboxRow,
   PaymentFigure,
+  PaymentGroup,
   PaymentFilter,
   PaymentList,
   RequestKey,
@@ -284,6 +285,29 @@ class MemoryStore implements WorldStore {
         disputed: chargeback !== undefined,
       };
     });
+  }
+
+  async paymentsCounted(
+    merchantId: MerchantId,
+    before: PaymentId | undefined,
+    limit: number,
+  ): Promise<readonly PaymentGroup[]> {
+    this.#beforeRead("paymentsCounted");
+    const groups = new Map<string, PaymentGroup>();
+    // Newest first: the last payment of a group is its oldest.
+    for (const { id, state, captured, refunded, chargeback } of this.#newest(
+      merchantId,
+      before,
+      limit,
+    )) {
+      const whole = refunded === captured ? "refunded" : "partly_refunded";
+      const refund = refunded === 0n ? undefined : whole;
+      const disputed = chargeback !== undefined;
+      const key = `${state} ${refund} ${disputed}`;
+      const payments = (groups.get(key)?.payments ?? 0) + 1;
+      groups.set(key, { state, refund, disputed, payments, oldest: id });
+    }
+    return [...groups.values()].toSorted((left, right) => compare(right.oldest, left.oldest));
   }
 
   async cardsListed(

@@ -38,6 +38,8 @@ import {
   type NamedRequestRow,
   type PackedHistoryRow,
   paymentFromRow,
+  paymentGroupFromRow,
+  type PaymentGroupRow,
   type PaymentRow,
 } from "../rows.ts";
 import { freshReadingMs, StoreError } from "../store.ts";
@@ -57,6 +59,7 @@ import type {
   OpenDeliveryState,
   OutboxRow,
   PaymentFigure,
+  PaymentGroup,
   PaymentFilter,
   PaymentList,
   RequestKey,
@@ -419,6 +422,21 @@ class PostgresStore implements RunningStore {
       limit,
     );
     return rows.map(figureFromRow);
+  }
+
+  async paymentsCounted(
+    merchantId: MerchantId,
+    before: PaymentId | undefined,
+    limit: number,
+  ): Promise<readonly PaymentGroup[]> {
+    const rows = await this.#listed<PaymentGroupRow>(
+      "cofre_gateway",
+      merchantId,
+      "paymentsCounted",
+      before ?? aboveAllIds,
+      limit,
+    );
+    return rows.map(paymentGroupFromRow);
   }
 
   async cardsListed(

@@ -1,3 +1,4 @@
+import { refundInSql } from "../rows.ts";
 import { orderIndex } from "../order-row.ts";
 import type { Condition, Narrowed } from "../payment-list.ts";
 import type { OpenDeliveryState } from "../store.ts";
@@ -126,6 +127,10 @@ export const sql = {
         CASE state WHEN 'declined' THEN verdict::json ->> 1 END AS reason
       FROM payment WHERE merchant = ${merchant} AND id < decode($2, 'hex') ORDER BY payment.id DESC LIMIT $3
     ) AS piece ORDER BY piece.id DESC`,
+  // PostgreSQL 15 has no minimum of binary values; ids have one length, so that their hex forms sort in the same way.
+  paymentsCounted: `SELECT state, ${refundInSql} AS refund, (chargeback IS NOT NULL)::int AS disputed, count(*)::int AS payments, min(encode(id, 'hex')) AS oldest FROM (
+      SELECT id, state, captured, refunded, chargeback FROM payment WHERE merchant = ${merchant} AND id < decode($2, 'hex') ORDER BY payment.id DESC LIMIT $3
+    ) AS piece GROUP BY 1, 2, 3 ORDER BY oldest DESC`,
   cardsListed: `SELECT no AS position, ${hexOf("token_digest", "tokenDigest")}, brand, masked_pan AS "maskedPan", created_at AS "createdAt",
     last_used_at AS "lastUsedAt" FROM card WHERE merchant = ${merchant} AND token_digest > decode($2, 'hex') ORDER BY token_digest LIMIT $3`,
   cardsByToken: `SELECT ${hexOf("token_digest", "tokenDigest")}, version, ref, fingerprint, brand, masked_pan AS "maskedPan",
