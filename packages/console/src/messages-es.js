@@ -967,6 +967,11 @@ export const messages = {
   "setting.refuseCardLikeCodes": "Se rechazan códigos con el número de la tarjeta",
   "setting.reorder": "Enviadas después de las siguientes del pago",
   "setting.requireCvv": "El número de tarjeta exige su código de seguridad",
+  "setting.publicRequestsPerMinute": "Clave pública: solicitudes de una red por minuto",
+  "setting.publicCardsPerTenMinutes":
+    "Clave pública: tarjetas distintas de una red en diez minutos",
+  "setting.publicFailuresPerTenMinutes":
+    "Clave pública: solicitudes rechazadas de una red en diez minutos",
   "setting.requireDebitThreeDSecure": "Las tarjetas de débito de Brasil exigen 3-D Secure",
   "setting.responseUrl": "Dirección de retorno de la página alojada",
   "setting.reviewAboveUsd": "Revisar pagos de más de, en dólares; 0: ninguno",

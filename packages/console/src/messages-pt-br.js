@@ -967,6 +967,11 @@ export const messages = {
   "setting.refuseCardLikeCodes": "Códigos com o número do cartão são recusados",
   "setting.reorder": "Enviadas depois das próximas do pagamento",
   "setting.requireCvv": "O número do cartão exige o código de segurança",
+  "setting.publicRequestsPerMinute": "Chave pública: requisições de uma rede por minuto",
+  "setting.publicCardsPerTenMinutes":
+    "Chave pública: cartões diferentes de uma rede em dez minutos",
+  "setting.publicFailuresPerTenMinutes":
+    "Chave pública: requisições recusadas de uma rede em dez minutos",
   "setting.requireDebitThreeDSecure": "Cartões de débito do Brasil exigem 3-D Secure",
   "setting.responseUrl": "Endereço de retorno da página hospedada",
   "setting.reviewAboveUsd": "Revisar pagamentos acima de, em dólares; 0: nenhum",

@@ -9,7 +9,13 @@ import { answerOf } from "../wire/answers/refusal-answer.ts";
 import { decodeRequest, type DecodedRequest } from "../wire/decode/decode.ts";
 import { repeatedHeader, requestError } from "../wire/decode/request-errors.ts";
 import { WireError } from "../wire/decode/wire-error.ts";
-import type { Caller, KeyedEndpoint, ServedEndpoint, WireRequest } from "../wire/endpoint.ts";
+import type {
+  Caller,
+  KeyedEndpoint,
+  ServedEndpoint,
+  Visitor,
+  WireRequest,
+} from "../wire/endpoint.ts";
 import { keyGiven, resolveHolder } from "../wire/key-check.ts";
 import type { Admission } from "./admission.ts";
 import type { Delivery, FaultInjector } from "./faults/fault-injector.ts";
@@ -18,6 +24,7 @@ import { framingError } from "./framing.ts";
 import type { RequestHeaders } from "./headers.ts";
 import type { Place } from "./places.ts";
 import type { RequestRecorder } from "./recording/request-recorder.ts";
+import type { PublicKeyLimits } from "./public-key-limits.ts";
 import { ClientGone, type RequestBodies } from "./request-body.ts";
 import { writeHalf } from "./response-writer.ts";
 import { isInterfacePath } from "./routes.ts";
@@ -43,6 +50,8 @@ export interface PipelineServices {
    * without such a proxy.
    */
   readonly clientIpHeader?: string | undefined;
+  /** Limits of requests with a public key. */
+  readonly publicKeyLimits?: Pick<PublicKeyLimits, "visit"> | undefined;
 }
 
 export interface PipelineParts extends PipelineServices {
@@ -87,6 +96,8 @@ interface Progress {
   endByKey: RecordResult | undefined;
   /** What a fault does with the answer. */
   delivery: Delivery | undefined;
+  /** The sender, if the request came with a public key only. */
+  visitor: Visitor | undefined;
 }
 
 /**
@@ -110,6 +121,7 @@ export class RequestPipeline {
       admitted: undefined,
       endByKey: undefined,
       delivery: undefined,
+      visitor: undefined,
     };
     let answer: WireResponse;
     try {
@@ -145,6 +157,7 @@ export class RequestPipeline {
     } catch (error) {
       answer = this.#failure(error, endpoint.path, progress.merchantId);
     }
+    if (answer.code !== undefined) progress.visitor?.failed();
     const { admitted, endByKey, delivery, place } = progress;
     if (admitted !== undefined) answer = await admitted.end(answer);
     if (endByKey !== undefined) answer = await endByKey(answer);
@@ -227,7 +240,7 @@ export class RequestPipeline {
   #withAccount(
     { account: found, grants }: Credential,
     endpoint: KeyedEndpoint,
-    { method, headers }: Incoming,
+    { request, method, headers }: Incoming,
     decoded: DecodedRequest,
     progress: Progress,
     place: Place,
@@ -246,7 +259,12 @@ export class RequestPipeline {
       });
     if (account.settings.strictForms && warnings.includes("form_repaired"))
       throw requestError("cut_form");
-    return { method, params, account, grants, headers };
+    if (grants === "public")
+      progress.visitor = this.#parts.publicKeyLimits?.visit(
+        account,
+        this.#callerOf(request).address,
+      );
+    return { method, params, account, grants, headers, visitor: progress.visitor };
   }
 
   /** The account that the request's key opens. */

@@ -133,6 +133,11 @@ export const logEvents = {
     doc: "Requests are refused because a limit is reached; logged at most once a second.",
     fields: { limit: "text", refused: "number" },
   },
+  public_key_limited: {
+    level: "warn",
+    doc: "Requests with a public key are refused: one network, or all together, made too many `requests`, tried too many different `cards` or had too many `failures`. At most once a minute for an account.",
+    fields: { limit: "text", refused: "number", merchantId: "id" },
+  },
   alarm: {
     level: "error",
     doc: "Invariant violated or unexpected state; needs investigation.",

@@ -61,6 +61,13 @@ export interface AccountSettings {
   readonly requireCvv: boolean;
   /** true: the simulated issuer declines Brazilian debit payments without 3-D Secure. */
   readonly requireDebitThreeDSecure: boolean;
+  /**
+   * Requests with the public key that one network may make in a minute, different cards that it may
+   * store and requests of it that may be refused in ten minutes; 0: no limit.
+   */
+  readonly publicRequestsPerMinute: number;
+  readonly publicCardsPerTenMinutes: number;
+  readonly publicFailuresPerTenMinutes: number;
   /** Upper limit per payment in whole USD, converted by the rate table; interface 3.5: 10000. */
   readonly maximumAmountUsd: number;
   /**

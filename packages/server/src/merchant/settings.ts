@@ -156,6 +156,18 @@ export const accountSettings = {
     ...flag(false),
     doc: "Whether the simulated issuer declines Brazilian debit payments that come without 3-D Secure.",
   },
+  publicRequestsPerMinute: {
+    ...wholeNumber(0, 0, 10_000),
+    doc: "Requests with the public key that one network may make in a minute; 0: no limit.",
+  },
+  publicCardsPerTenMinutes: {
+    ...wholeNumber(0, 0, 1_000),
+    doc: "Different cards that one network may store with the public key in ten minutes; 0: no limit.",
+  },
+  publicFailuresPerTenMinutes: {
+    ...wholeNumber(0, 0, 10_000),
+    doc: "Requests with the public key that may be refused in ten minutes before the network must wait; 0: no limit.",
+  },
   maximumAmountUsd: {
     ...wholeNumber(10_000, 1, 1_000_000_000),
     doc: "The highest amount of one payment in whole US dollars, converted by the rate table.",

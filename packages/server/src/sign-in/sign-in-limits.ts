@@ -2,17 +2,12 @@ import { BoundedMap } from "../kernel/bounded-map.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { type Instant, laterBy, minute, second } from "../kernel/instant.ts";
 import { networkOf } from "../kernel/network-address.ts";
-
-/** A token bucket: `max` attempts at once, and one more every `everyMs`. */
-interface Bucket {
-  readonly max: number;
-  readonly everyMs: number;
-}
+import { takenFrom, type TokenBucket } from "../kernel/token-bucket.ts";
 
 /** All attempts from unknown browsers together: bounds their audit entries to about 13 MB a day. */
-const ofAll: Bucket = { max: 100, everyMs: 2 * second };
+const ofAll: TokenBucket = { max: 100, everyMs: 2 * second };
 /** Attempts from unknown browsers per network: an office behind one address shares one bucket. */
-const ofNetwork: Bucket = { max: 20, everyMs: 30 * second };
+const ofNetwork: TokenBucket = { max: 20, everyMs: 30 * second };
 /** Ten consecutive failures of one known browser, then half an hour (PCI DSS 8.3.4). */
 const maxPerBrowser = 10;
 const lockoutMs = 30 * minute;
@@ -102,9 +97,9 @@ export class SignInLimits {
   }
 
   #ofUnknownBrowser(network: string, now: Instant): AllowedAttempt | { readonly waitMs: number } {
-    const own = taken(ofNetwork, this.#networks.get(network), now);
+    const own = takenFrom(ofNetwork, this.#networks.get(network), now);
     if ("waitMs" in own) return own;
-    const all = taken(ofAll, this.#all, now);
+    const all = takenFrom(ofAll, this.#all, now);
     if ("waitMs" in all) return all;
     this.#all = all.fullAt;
     this.#sweep(now);
@@ -123,22 +118,4 @@ export class SignInLimits {
     for (const [network, fullAt] of this.#networks)
       if (fullAt <= now) this.#networks.delete(network);
   }
-}
-
-/**
- * A bucket is one number: the time when it is full again. A clock that was set back never takes
- * more than its content.
- */
-function taken(
-  { max, everyMs }: Bucket,
-  fullAt: Instant | undefined,
-  now: Instant,
-): { readonly fullAt: Instant } | { readonly waitMs: number } {
-  const leftMs = (fullAt ?? now) - now;
-  // Later than possible, beyond a small correction: the clock was set back, and the value is
-  // ignored.
-  const usedMs = leftMs > max * everyMs + minute ? 0 : Math.min(Math.max(leftMs, 0), max * everyMs);
-  const missingMs = usedMs + everyMs;
-  const waitMs = missingMs - max * everyMs;
-  return waitMs > 0 ? { waitMs } : { fullAt: laterBy(now, missingMs) };
 }

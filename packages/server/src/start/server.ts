@@ -3,11 +3,13 @@ import { describedCards } from "../sandbox/test-cards.ts";
 import { interfaceHosts } from "../certificates/hosts.ts";
 import { type EndpointsParts, serverEndpoints } from "../http/endpoints.ts";
 import { createRequestRecorder } from "../http/recording/request-recorder.ts";
+import { PublicKeyLimits } from "../http/public-key-limits.ts";
 import { createHttpServer, type HttpServer } from "../http/server.ts";
 import type { ConsoleUsers } from "../http/sign-in/console-users.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { MerchantId } from "../kernel/ids.ts";
 import type { Log } from "../logging/log-event.ts";
+import { passingDigests } from "../vault/passing-digest.ts";
 import { CardLikeNames } from "../wire/decode/card-like-names.ts";
 import type { SandboxDeps } from "../wire/endpoints/deps.ts";
 import { addressCheckOf } from "./address-policies.ts";
@@ -76,6 +78,7 @@ export async function openServer(
     },
     authorizer: consoleUsers?.authorizer,
     clientIpHeader: config.clientIpHeader,
+    publicKeyLimits: new PublicKeyLimits({ clock, log, digestOf: passingDigests(ownRandom) }),
     recorder: recorderOf(services, keys),
   });
   parts.defer(async () => {

@@ -1,6 +1,7 @@
 import type { Account } from "../merchant/account.ts";
 import type { UserView } from "../user/user.ts";
 import type { KeyGrant } from "../stores/change.ts";
+import type { Pan } from "../vault/pan.ts";
 import type { WireResponse } from "./answers/answer.ts";
 import type { EndpointDoc, Undocumented } from "./endpoint-doc.ts";
 import type { PermissionRule } from "./permission.ts";
@@ -77,6 +78,14 @@ export interface UserEndpoint extends EndpointRow {
   handle(request: UserRequest): Promise<WireResponse>;
 }
 
+/** The sender of a request with a public key, whose requests, cards and failures are limited. */
+export interface Visitor {
+  /** Counts a card number. Throws the refusal if the visitor has used too many different ones. */
+  card(pan: Pan): void;
+  /** The request was refused. */
+  failed(): void;
+}
+
 /** A decoded request. Its card digits are wiped when `handle` has settled. */
 export interface OpenRequest {
   readonly method: "GET" | "POST";
@@ -129,6 +138,8 @@ export interface WireRequest extends OpenRequest {
   readonly grants: KeyGrant;
   /** The signed-in user who sent the request: no secret of the account is shown then. */
   readonly user?: UserView | undefined;
+  /** Present if the request came with a public key only. */
+  readonly visitor?: Visitor | undefined;
   /** Present if the request has an Idempotency-Key: the digest of the key and of the request. */
   readonly named?: { readonly digest: string };
 }

@@ -9,6 +9,7 @@ import { framingErrors } from "../../src/wire/decode/framing-errors.ts";
 import {
   directBody,
   integrationKey,
+  publicIntegrationKey,
   startTestServer,
   testCard,
   type Answer,
@@ -314,6 +315,16 @@ const provocations: Readonly<Record<string, () => Promise<Answer>>> = {
     });
     return act(await hashOf(authenticated), "chargeback", { reason: "fraud" });
   },
+  "COFRE-178": () =>
+    having({ publicFailuresPerTenMinutes: 1 }, { publicFailuresPerTenMinutes: 0 }, async () => {
+      const fields = {
+        public_integration_key: publicIntegrationKey,
+        token: "none",
+        card_cvv: "123",
+      };
+      await server.postJson("/ws/token/setCVV", fields);
+      return server.postJson("/ws/token/setCVV", fields);
+    }),
   "COFRE-177": async () => act(await sale(), "chargeback", { reason: "bored" }),
   "COFRE-39": () => post("/ws/merchantIntegrationProperties/edit", { image: "nowhere" }),
   "COFRE-40": () => post("/ws/exchange"),

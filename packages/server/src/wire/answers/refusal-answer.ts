@@ -34,6 +34,22 @@ export function answerWithOtherStatus(code: CodeWithOtherStatus): WireResponse {
   return errorAnswer(code, message, otherStatus);
 }
 
-export function answerOf({ statusCode, message, httpStatus, field }: WireError): WireResponse {
-  return errorAnswer(statusCode, message, httpStatus, field);
+export function answerOf({
+  statusCode,
+  message,
+  httpStatus,
+  field,
+  retryAfterMs,
+}: WireError): WireResponse {
+  const answer = errorAnswer(statusCode, message, httpStatus, field);
+  if (retryAfterMs === undefined) return answer;
+  return {
+    ...answer,
+    keep: false,
+    // Browsers of other origins read only the headers that are named.
+    headers: [
+      ["Retry-After", String(Math.ceil(retryAfterMs / 1_000))],
+      ["Access-Control-Expose-Headers", "Retry-After"],
+    ],
+  };
 }

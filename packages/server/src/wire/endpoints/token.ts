@@ -90,11 +90,12 @@ export function tokenEndpoint(deps: EndpointDeps): Endpoint {
     key: "public",
     family: "json",
     cors: true,
-    handle: async ({ params, account, grants }) => {
+    handle: async ({ params, account, grants, visitor }) => {
       if (isSetCvv(params)) return answerSetCvv(deps, account, params);
       return answering(cardErrors, async () => {
         const input = readToken(params, account, clockOf(account).now(), grants);
         try {
+          visitor?.card(input.card.pan);
           const { token, card } = await runner.run(tokenize, account, input);
           const type = answeredType(params, card.brand);
           return `{"status":"SUCCESS","payment_type_code":"${type}","token":${JSON.stringify(token)},"masked_card_number":"${card.maskedPan}"}`;

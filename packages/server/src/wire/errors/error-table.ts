@@ -1139,6 +1139,14 @@ export const errorTable = {
     condition: "/__cofre/payment: chargeback",
     remedy: "Send one of the listed reasons, or leave the parameter out.",
   },
+  "COFRE-178": {
+    message: "Too many requests with this public key from your network, try again later",
+    httpStatus: 429,
+    condition:
+      "the account's publicRequestsPerMinute, publicCardsPerTenMinutes or publicFailuresPerTenMinutes",
+    remedy:
+      "Wait as long as `Retry-After` says. If customers are refused, raise the account's setting; behind a proxy also set COFRE_CLIENT_IP_HEADER.",
+  },
   "COFRE-70": {
     message: "The parameters of a world are {list}",
     condition: "/__cofre/worlds: an unknown parameter",
