@@ -20,6 +20,7 @@ import {
 import { logEvents } from "../packages/server/src/logging/log-event.ts";
 import { paymentMachine } from "../packages/server/src/payment/payment-machine.ts";
 import { brunoCollection } from "./bruno-collection.ts";
+import { sdkTables, sdkTestData, sdkTypes } from "./sdk-tables.ts";
 
 /**
  * The parts of the documentation that are generated from the program's tables. `npm run docs`
@@ -66,6 +67,9 @@ export const sections: readonly Section[] = [
 /** Whole files that are generated. */
 export const generatedFiles: readonly { readonly file: string; readonly make: () => string }[] = [
   { file: "docs/cofre.schema.json", make: fixtureSchema },
+  { file: "packages/sdk/src/generated/types.ts", make: sdkTypes },
+  { file: "packages/sdk/src/generated/tables.ts", make: sdkTables },
+  { file: "packages/sdk/src/generated/test-data.ts", make: sdkTestData },
 ];
 
 /** The file's text with the section between its marks generated again. */

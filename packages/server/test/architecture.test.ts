@@ -589,9 +589,67 @@ function brokenOwnership(files: readonly SourceFile[]): string[] {
   return broken;
 }
 
+// --- The SDK: it runs in any JavaScript runtime, and depends on no package ----------------------
+
+/** Globals that reach the outside or belong to one runtime, and the files that may use them. */
+const sdkGlobals: Readonly<Record<string, readonly string[]>> = {
+  ...Object.fromEntries(
+    [...Object.keys(ownedGlobals), "process", "Buffer", "require"]
+      .filter((name) => !/^(?:process|Buffer)\./.test(name))
+      .map((name) => [name, []]),
+  ),
+  // `Date.parse` reads a header.
+  Date: ["runtime.ts", "exchange.ts"],
+  "Math.random": ["runtime.ts"],
+  setTimeout: ["runtime.ts"],
+  fetch: ["runtime.ts"],
+  crypto: ["runtime.ts"],
+};
+
+/** Packages that a file may import besides the files of the SDK. */
+const sdkImports: Readonly<Record<string, readonly string[]>> = {};
+
+function brokenInSdk(files: readonly SourceFile[]): string[] {
+  return files.flatMap(({ path, source }) => {
+    const { code, imports } = scan(source);
+    const used = Object.entries(sdkGlobals).flatMap(([name, owners]) =>
+      owners.includes(path)
+        ? []
+        : usesOf(code, name).map((line) => `${path}:${line}: must not use ${name}`),
+    );
+    const imported = imports
+      .filter(({ specifier }) => sdkImports[path]?.includes(specifier) !== true)
+      .filter(({ specifier }) => !/^\.\/(?:generated\/)?[\w-]+\.ts$/.test(specifier))
+      .map(({ specifier, line }) => `${path}:${line}: must not import ${specifier}`);
+    return [...used, ...imported];
+  });
+}
+
 // --- The tests ----------------------------------------------------------------------------------
 
 const production = sourceFiles(sourceRoot).filter(({ path }) => !path.endsWith(".test.ts"));
+
+describe("architecture of the SDK", () => {
+  const files = sourceFiles(join(repositoryRoot, "packages/sdk/src"));
+
+  test("network, time and chance are reached through one file, and no package is imported", () => {
+    assert.ok(files.length > 8);
+    assert.deepEqual(brokenInSdk(files), []);
+  });
+
+  test("control: what is planted is found", () => {
+    for (const source of [
+      "const at = Date.now();",
+      "const answer = await fetch(address);",
+      "const bytes = Buffer.from(text);",
+      "const home = process.env.HOME;",
+      'import { inspect } from "node:util";',
+      'import { brands } from "../../server/src/vault/brand.ts";',
+      'import { startCofre } from "@cofre/server";',
+    ])
+      assert.equal(brokenInSdk([{ path: "cofre.ts", source }]).length, 1, source);
+  });
+});
 
 describe("architecture", () => {
   test("the scan sees the source", () => {

@@ -1,0 +1,24 @@
+/** The client of servers: payments with the account's secret key. */
+export {
+  Card,
+  type CardDetails,
+  type Digits,
+  type NetworkTokenDetails,
+  type StoredCardDetails,
+} from "./card.ts";
+export {
+  type CardOrToken,
+  type CardToStore,
+  type CardToVerify,
+  type Charge,
+  Cofre,
+  type PaymentName,
+  type RefundName,
+  type RefundRequest,
+  type StoredCard,
+} from "./cofre.ts";
+export { CofreConnectionError, CofreRequestError } from "./errors.ts";
+export type * from "./generated/types.ts";
+export type * from "./outcomes.ts";
+export type { CancelSignal, Fetch, FetchResponse, Runtime } from "./runtime.ts";
+export type { CallOptions, CofreOptions } from "./transport.ts";
