@@ -31,6 +31,7 @@ import type { Config } from "./config/settings.ts";
 import { atEndOfTurn } from "./kernel/end-of-turn.ts";
 import { Secret } from "./kernel/secret.ts";
 import { systemClock } from "./kernel/system-clock.ts";
+import { SystemRandom } from "./kernel/system-random.ts";
 import { systemScheduler } from "./kernel/system-scheduler.ts";
 import { codeOf, errorFacts } from "./logging/error-facts.ts";
 import type { Log } from "./logging/log-event.ts";
@@ -136,6 +137,7 @@ async function runClient(command: ClientCommand, call: CommandCall): Promise<voi
     },
     startTemporary,
     clock: systemClock,
+    random: new SystemRandom(),
     scheduler: systemScheduler,
     version: manifest.version,
   });

@@ -385,6 +385,7 @@ const ownedModules: Readonly<Record<string, readonly string[]>> = {
     // A Cofre for one command: the files of its clients, and the timelines saved at the end.
     "start/temporary-cofre.ts",
     "cli/report-files.ts",
+    "cli/recovery/files.ts",
     "start/ready-file.ts",
     "start/credential-file.ts",
   ],

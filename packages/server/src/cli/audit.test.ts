@@ -10,6 +10,7 @@ import { openAudit } from "../start/commands.ts";
 import { readConfig } from "../config/read-config.ts";
 import { minute } from "../kernel/instant.ts";
 import { systemClock } from "../kernel/system-clock.ts";
+import { SystemRandom } from "../kernel/system-random.ts";
 import { systemScheduler } from "../kernel/system-scheduler.ts";
 import { auditBeginning, type AuditHead, nextInChain } from "../user/audit-chain.ts";
 import { openEmbeddedStore } from "../stores/embedded/embedded-store.ts";
@@ -47,6 +48,7 @@ async function run(
     restore: () => assert.fail("nothing is restored"),
     stopRequested: () => assert.fail("it ends by itself"),
     clock: systemClock,
+    random: new SystemRandom(),
     scheduler: systemScheduler,
     version: "1.2.3",
   });

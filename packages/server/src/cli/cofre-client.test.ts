@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { readConfig } from "../config/read-config.ts";
 import { systemClock } from "../kernel/system-clock.ts";
+import { SystemRandom } from "../kernel/system-random.ts";
 import { systemScheduler } from "../kernel/system-scheduler.ts";
 import { clientOf } from "./cofre-client.ts";
 import type { CommandHost } from "./command.ts";
@@ -36,6 +37,7 @@ function saidWith(
     beginIncarnation: unused,
     stopRequested: unused,
     clock: systemClock,
+    random: new SystemRandom(),
     scheduler: systemScheduler,
     version: "1.2.3",
   };

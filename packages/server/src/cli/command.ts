@@ -2,6 +2,7 @@ import type { TlsFiles } from "../certificates/authority-files.ts";
 import type { ConfigReading } from "../config/read-config.ts";
 import type { Config } from "../config/settings.ts";
 import type { Clock } from "../kernel/clock.ts";
+import type { Random } from "../kernel/random.ts";
 import type { Scheduler } from "../kernel/scheduler.ts";
 import type { Secret } from "../kernel/secret.ts";
 import type { MoveSides } from "../store-migration/move-store.ts";
@@ -156,6 +157,7 @@ export interface CommandHost {
     readonly withTls: boolean;
   }) => Promise<TemporaryCofre>;
   readonly clock: Clock;
+  readonly random: Random;
   readonly scheduler: Scheduler;
   /** Version of this program. */
   readonly version: string;

@@ -15,6 +15,7 @@ import { migrateStoreCommand } from "./migrate-store.ts";
 import { notificationCommand } from "./notification.ts";
 import { paymentCommand } from "./payment.ts";
 import { proxyCommand } from "./proxy.ts";
+import { recoveryCommand } from "./recovery/recovery.ts";
 import { runCommand } from "./run.ts";
 import { scanCommand } from "./scan.ts";
 import { seedCommand } from "./seed.ts";
@@ -87,6 +88,7 @@ const groups = {
     backup: backupCommand,
     restore: restoreCommand,
     incarnation: incarnationCommand,
+    recovery: recoveryCommand,
     "migrate-store": migrateStoreCommand,
     scan: scanCommand,
   },

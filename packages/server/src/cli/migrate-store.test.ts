@@ -7,6 +7,7 @@ import { describe, test } from "node:test";
 import { openMoveSides } from "../start/commands.ts";
 import { readConfig } from "../config/read-config.ts";
 import { systemClock } from "../kernel/system-clock.ts";
+import { SystemRandom } from "../kernel/system-random.ts";
 import { systemScheduler } from "../kernel/system-scheduler.ts";
 import { readCommandLine } from "./command-line.ts";
 import { migrateStoreCommand } from "./migrate-store.ts";
@@ -45,6 +46,7 @@ async function run(
     openAudit: () => assert.fail("a move reads no audit log"),
     stopRequested: () => assert.fail("a move ends by itself"),
     clock: systemClock,
+    random: new SystemRandom(),
     scheduler: systemScheduler,
     version: "1.2.3",
   });

@@ -7,6 +7,7 @@ import { describe, test, type TestContext } from "node:test";
 import type { Clock } from "../kernel/clock.ts";
 import { instant } from "../kernel/instant.ts";
 import { systemClock } from "../kernel/system-clock.ts";
+import { SystemRandom } from "../kernel/system-random.ts";
 import { systemScheduler } from "../kernel/system-scheduler.ts";
 import { readCommandLine } from "./command-line.ts";
 import { scanCommand } from "./scan.ts";
@@ -44,6 +45,7 @@ async function run(
     openAudit: () => assert.fail("a scan reads no audit log"),
     stopRequested: () => assert.fail("a scan ends by itself"),
     clock,
+    random: new SystemRandom(),
     scheduler: systemScheduler,
     version: "1.2.3",
   });
