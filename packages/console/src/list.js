@@ -114,8 +114,8 @@ const columns = [
     head: t("head.customer"),
     isFirst: true,
     cell: ({ name, country }) =>
-      html`<span
-        ><bdi>${shown(name)}</bdi>${" "}
+      html`<span class="named"
+        ><bdi title=${shown(name)}>${shown(name)}</bdi>${" "}
         <small title=${countryText(country)}>${shown(country.toUpperCase())}</small></span
       >`,
     text: ({ name }) => name,
@@ -794,8 +794,13 @@ export function StateCell({ payment, now }) {
   return html`
     <span class="state">
       <span class=${`dot ${colour}`}></span><span class=${`word ${colour}`}>${shown(text)}</span>
-      ${why !== "" && html` <span class="soft">· ${why}</span>`}
-      ${payment.needs_review && html` <span class="word bad">${t("state.needs_review")}</span>`}
+      ${
+        (why !== "" || payment.needs_review) &&
+        html` <span class="detail">
+          ${why !== "" && html`<span class="soft"><span class="between">· </span>${why}</span>`}
+          ${payment.needs_review && html` <span class="word bad">${t("state.needs_review")}</span>`}
+        </span>`
+      }
     </span>
   `;
 }

@@ -522,7 +522,7 @@ export const messages = {
   "requests.duration": "Duración",
   "requests.explanation": "Explicación de {code}",
   "requests.failed": "Con error",
-  "requests.fault": "fallo inyectado: {name}",
+  "requests.fault": "falla: {name}",
   "requests.field": "Campo",
   "requests.field_not_recorded": "falta o no se registró",
   "requests.first": "La primera solicitud",

@@ -523,7 +523,7 @@ export const messages = {
   "requests.duration": "Duração",
   "requests.explanation": "Explicação de {code}",
   "requests.failed": "Com falha",
-  "requests.fault": "falha injetada: {name}",
+  "requests.fault": "falha: {name}",
   "requests.field": "Campo",
   "requests.field_not_recorded": "ausente ou não registrado",
   "requests.first": "A primeira requisição",

@@ -53,18 +53,37 @@ const cut = 444;
 export function Outcome({ request }) {
   const { outcome, http_status: status, status_code: code, field, replayed, fault } = request;
   const [text, colour] = own(outcomes, outcome) ?? [outcome, "over"];
+  const isRefused = typeof code === "string" || typeof field === "string";
+  const details = [
+    ...(isRefused
+      ? [
+          html`<span class=${`word ${colour}`}
+            >${typeof code === "string" && html`<${Explanation} code=${code} />`}${
+              typeof field === "string" && html` <code>${shown(field)}</code>`
+            }</span
+          >`,
+        ]
+      : []),
+    ...(replayed === true ? [html`<span class="soft">${t("requests.replayed")}</span>`] : []),
+    ...(typeof fault === "string"
+      ? [html`<span class="soft">${t("requests.fault", { name: faultWords(fault).name })}</span>`]
+      : []),
+  ];
   return html`
     <span class="state">
       <span class=${`dot ${colour}`}></span>
       <span class=${`word ${colour}`}>
         ${status !== undefined && status !== cut && `${status} `}${shown(text)}
-        ${typeof code === "string" && html` · <${Explanation} code=${code} />`}
-        ${typeof field === "string" && html` <code>${shown(field)}</code>`}
       </span>
-      ${replayed === true && html` <span class="soft">· ${t("requests.replayed")}</span>`}
       ${
-        typeof fault === "string" &&
-        html` <span class="soft">· ${t("requests.fault", { name: faultWords(fault).name })}</span>`
+        details.length > 0 &&
+        html` <span class="detail"
+          >${details.map(
+            (detail, place) =>
+              html`<span class=${place === 0 ? "between" : ""}>${place === 0 ? "" : " "}· </span
+                >${detail}`,
+          )}</span
+        >`
       }
     </span>
   `;

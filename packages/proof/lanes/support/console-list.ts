@@ -2,6 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { violations } from "../../../server/test/browser/violations.ts";
 import { integrationKey, testCard } from "../../../server/test/server.ts";
+import { faultKinds } from "../../../server/src/http/faults/fault-kinds.ts";
+import { declineReasons } from "../../../server/src/payment/payment.ts";
 import type { ConsoleGiven } from "./console-views.ts";
 
 /** Tests of the list of payments that the other files do not have. */
@@ -89,6 +91,91 @@ export function listTests({ server, made, inConsole }: ConsoleGiven): void {
       assert.equal(await page.getByLabel("From", { exact: true }).count(), 0);
     });
   });
+
+  for (const language of ["en", "pt-BR", "es"])
+    for (const width of [390, 1_100, 1_280])
+      test(`no state of a payment or request is cut, at ${width} pixels in ${language}`, async () => {
+        await made();
+        const payments = await server().postJson("/__cofre/payments", {
+          integration_key: integrationKey,
+          limit: 1,
+        });
+        const [payment] = payments.body["payments"] as Readonly<Record<string, unknown>>[];
+        const declined = declineReasons.map((reason) => ({
+          state: "declined",
+          decline_reason: reason,
+        }));
+        const refunded = { state: "captured", captured: "98765432.10", refunded: "12345678.90" };
+        const requests = await server().postJson("/__cofre/requests", {
+          integration_key: integrationKey,
+          order: "newest",
+          limit: 1,
+        });
+        const [request] = requests.body["requests"] as Readonly<Record<string, unknown>>[];
+        const refused = {
+          outcome: "refused",
+          status_code: "BP-DR-75",
+          field: "payment.creditcard.card_number",
+        };
+        const faulty = Object.keys(faultKinds).map((fault) => ({ outcome: "declined", fault }));
+        const options = { viewport: { width, height: 900 } };
+        await inConsole(
+          "#/new",
+          async (page) => {
+            await page.evaluate(`sessionStorage.setItem("cofre.language", "${language}")`);
+            await page.route("**/__cofre/payments", (route) =>
+              route.fulfill({
+                json: {
+                  status: "SUCCESS",
+                  next: null,
+                  payments: [...declined, refunded].map((changes, place) => ({
+                    ...payment,
+                    ...changes,
+                    hash: hashOf(place),
+                  })),
+                  counts: {},
+                  payments_read: 0,
+                  complete: true,
+                },
+              }),
+            );
+            await page.route("**/__cofre/requests", (route) =>
+              route.fulfill({
+                json: {
+                  ...requests.body,
+                  next: null,
+                  requests: [refused, ...faulty].map((changes, place) => ({
+                    ...request,
+                    ...changes,
+                    number: 100 - place,
+                  })),
+                },
+              }),
+            );
+            for (const [view, count] of [
+              ["payments", declined.length + 1],
+              ["requests", faulty.length + 1],
+            ] as const) {
+              await page.goto(`${server().url}/#/${view}`);
+              await page.reload();
+              await page
+                .locator(".one-line-rows .detail")
+                .nth(count - 1)
+                .waitFor();
+              const cut = await page.evaluate<string[]>(`
+                [...document.querySelectorAll(".one-line-rows td .state")].flatMap((state) => {
+                  const cell = state.closest("td").getBoundingClientRect();
+                  const text = document.createRange();
+                  text.selectNodeContents(state);
+                  const { right, bottom } = text.getBoundingClientRect();
+                  return right > cell.right || bottom > cell.bottom ? [state.textContent] : [];
+                })`);
+              assert.deepEqual(cut, [], view);
+            }
+          },
+          options,
+        );
+      });
 
   for (const { language, width, words } of [
     { language: "en", width: 1_100, words: { title: "Compare payments", name: "Compare" } },
