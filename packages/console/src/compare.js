@@ -9,7 +9,7 @@ import { t } from "./language.js";
 import { clock } from "./state.js";
 import { sinceText, stepsOf } from "./story.js";
 import { sentenceOf } from "./sentences.js";
-import { kindWords, moneyWords, reasonWords, shortHash, stateWords } from "./words.js";
+import { isHash, kindWords, moneyWords, reasonWords, shortHash, stateWords } from "./words.js";
 import { minorOf } from "./money.js";
 
 /** @import { Entry, Listed, Page, Subject, Timeline } from "./api.js" */
@@ -64,6 +64,7 @@ async function paymentNamed(name, subject) {
  * @returns {Promise<Compared>}
  */
 async function read(hash, subject) {
+  if (!isHash(hash)) throw new Error(t("payment.not_found"));
   const [payment, { entries }] = await Promise.all([
     paymentNamed(hash, subject),
     /** @type {Promise<Timeline>} */ (call("/__cofre/timeline", { hash }, subject)),

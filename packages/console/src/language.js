@@ -84,8 +84,15 @@ export const languageOptions = /** @type {readonly Language[]} */ (Object.keys(l
   (tag) => [tag, languages[tag].name],
 );
 
-/** @type {{ messages: Readonly<Record<Key, Message>> }} */
-const { messages } = await languages[language].load();
+const loaded = await languages[language].load();
+/** @type {Readonly<Record<Key, Message>>} */
+const messages = loaded.messages;
+
+/**
+ * The server's English messages, with the names of their values in braces, and their texts in the
+ * language; none in English.
+ */
+export const refusals = loaded.refusals;
 
 const plurals = new Intl.PluralRules(language);
 const integers = new Intl.NumberFormat(locale);

@@ -25,7 +25,7 @@ import { Pick, Selection } from "./row-selection.js";
 import { forgetViews, readViews, SavedViews } from "./saved-views.js";
 import { isSandbox, mayDo } from "./session.js";
 import { clock, stateCounts } from "./state.js";
-import { brandOptions, moneyWords, own, reasonWords, stateWords } from "./words.js";
+import { brandOptions, isHash, moneyWords, own, reasonWords, stateWords } from "./words.js";
 import { hasDates, plainText, serverSearch, timeTyped, zone } from "./zone.js";
 
 /** @import { ReadonlySignal } from "@preact/signals" */
@@ -888,7 +888,7 @@ const numberLike = /\p{Nd}(?:[^\p{L}\p{N}]{0,6}\p{Nd}){11,}/gu;
  * @param {string} text
  */
 export function withoutNumber(text) {
-  if (/^[0-9a-f]{48}$/i.test(text)) return text;
+  if (isHash(text)) return text;
   const masked = (/** @type {string} */ part) =>
     part.replaceAll(numberLike, (run) => {
       const digits = run.match(/\p{Nd}/gu) ?? [];

@@ -1115,3 +1115,9 @@ export const messages = /** @type {const} */ ({
   "password.current": "Current password",
   "password.new": "New password, at least 12 characters",
 });
+
+/**
+ * The server's messages are in English.
+ * @type {Readonly<Record<string, string>>}
+ */
+export const refusals = {};

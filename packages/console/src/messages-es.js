@@ -1140,3 +1140,210 @@ export const messages = {
   "password.current": "Contraseña actual",
   "password.new": "Contraseña nueva, de al menos 12 caracteres",
 };
+
+/**
+ * The server's messages that have no text by their code, with the names of their values in braces.
+ * @type {Readonly<Record<string, string>>}
+ */
+export const refusals = {
+  "Field {field} is required": "El campo {field} es obligatorio",
+  "Field {field} is invalid": "El campo {field} no es válido",
+  "Field {field} can have {longest} characters maximum":
+    "El campo {field} puede tener como máximo {longest} caracteres",
+  "Field {field} is required for this payment type":
+    "El campo {field} es obligatorio para este tipo de pago",
+  "Field {field} must be in the format dd/mm/yyyy":
+    "El campo {field} debe tener el formato dd/mm/aaaa",
+  "Field {field} must be in the format mm/yyyy": "El campo {field} debe tener el formato mm/aaaa",
+  "Field {field} must contain a valid person_type":
+    "El campo {field} debe contener un person_type válido",
+  "Field {field} must have 3 or 4 digits": "El campo {field} debe tener 3 o 4 dígitos",
+  "Field {field} must have between 32 and 128 characters":
+    "El campo {field} debe tener de 32 a 128 caracteres",
+  "Field {field} must not hold a card number":
+    "El campo {field} no puede contener un número de tarjeta",
+  "Field {field} must not be a card number": "El campo {field} no puede ser un número de tarjeta",
+  "Field {field} is accepted with the integration_key only":
+    "El campo {field} solo se acepta con la integration_key",
+  "Field {field} is not an allowed country": "El campo {field} no es un país permitido",
+  "Field {field} is in the past": "El campo {field} está en el pasado",
+  "Field {field} is not a test card number: COFRE_SANDBOX_CARDS=any takes every number":
+    "El campo {field} no es un número de tarjeta de prueba: COFRE_SANDBOX_CARDS=any acepta cualquier número",
+  "Field {field} is given more than once": "El campo {field} se indicó más de una vez",
+  "Field {field} does not belong to an initial payment with this card":
+    "El campo {field} no pertenece a un pago inicial con esta tarjeta",
+  "Parameter {name} can have {longest} characters maximum":
+    "El parámetro {name} puede tener como máximo {longest} caracteres",
+  "Parameter {name} not informed": "Falta el parámetro {name}",
+  "Parameters {name} or {other} not informed": "Falta el parámetro {name} o {other}",
+  "Parameter {name} is invalid": "El parámetro {name} no es válido",
+  "Parameter {name} is invalid or not informed": "El parámetro {name} no es válido o falta",
+  "Parameter {name} does not have the form of its field":
+    "El parámetro {name} no tiene el formato de su campo",
+  "Parameter {name} must be one of {list}": "El parámetro {name} debe ser uno de estos: {list}",
+  "Header {name} is invalid": "El encabezado {name} no es válido",
+  "Header {name} is given more than once, with different values":
+    "El encabezado {name} se indicó más de una vez, con valores distintos",
+  "Header {name} must not contain a card number":
+    "El encabezado {name} no puede contener un número de tarjeta",
+  "Header {name} must have 1 to 255 printable ASCII characters without spaces":
+    "El encabezado {name} debe tener de 1 a 255 caracteres ASCII imprimibles, sin espacios",
+  "Mode must be either full or iframe": "El mode debe ser full o iframe",
+  "Operation must be request": "La operation debe ser request",
+  "Parameter operation must be request or cancel":
+    "El parámetro operation debe ser request o cancel",
+  "Payment already exists with merchant_payment_code: {code} (created on {time}, status is {status})":
+    "Ya existe un pago con el merchant_payment_code {code} (creado el {time} UTC, su estatus es {status})",
+  "Currency is not active in the system: {currency}":
+    "La moneda no está activa en el sistema: {currency}",
+  "Amount reported is less than the minimum amount": "El monto es menor que el mínimo",
+  "Amount must be less than {currency} {amount}": "El monto debe ser menor que {currency} {amount}",
+  "If passed, amount_itens + amount_shipping must be equal to amount_total":
+    "Si se indican, amount_itens + amount_shipping deben sumar amount_total",
+  "Customer must be at least {age} years old": "El cliente debe tener al menos {age} años",
+  "Invalid value for instalments: {count} ({range})":
+    "Número de cuotas no válido: {count} ({range})",
+  "Invalid payment_type_code: {type}": "payment_type_code no válido: {type}",
+  "Invalid payment_type_code": "payment_type_code no válido",
+  "Payment type is not active": "El tipo de pago no está activo",
+  "Payment type not allowed in Direct API (full mode): {type}":
+    "Tipo de pago no permitido en la Direct API (modo full): {type}",
+  "Token could not be created for a network token":
+    "No se pudo crear un token para un token de red",
+  "Recurring is not enabled for this merchant": "La recurrencia no está activa en esta cuenta",
+  "Token to create already exists": "El token por crear ya existe",
+  "Token not found": "No se encontró el token",
+  "The outcome is not known yet: query the payment before you send it again":
+    "El resultado aún se desconoce: consulta el pago antes de enviarlo de nuevo",
+  "Payment not found with this {kind}: {name}":
+    "No se encontró ningún pago con este {kind}: {name}",
+  "Zipcode code not informed": "Falta el código postal",
+  "Zipcode code not valid": "El código postal no es válido",
+  "Address could not be retrieved": "No se pudo obtener la dirección",
+  "No exchange rate from {currency} to {base}": "No hay tipo de cambio de {currency} a {base}",
+  "The request body is not valid JSON": "El cuerpo de la solicitud no es un JSON válido",
+  "The request is nested too deeply": "La solicitud tiene demasiados niveles",
+  "The request has too many fields": "La solicitud tiene demasiados campos",
+  "The request has a field whose name is too long":
+    "La solicitud tiene un campo con un nombre demasiado largo",
+  "The request body is neither a JSON object nor a form":
+    "El cuerpo de la solicitud no es un objeto JSON ni un formulario",
+  "The form is not percent-encoded": "El formulario no usa codificación por porcentaje",
+  "There is no such operation": "Esta operación no existe",
+  "There is no such operation: use {path}": "Esta operación no existe: usa {path}",
+  "The operation {name} is not available yet": "La operación {name} aún no está disponible",
+  "The method is not GET or POST": "El método no es GET ni POST",
+  "No endpoint at this address": "No hay ningún endpoint en esta dirección",
+  "The request text is not UTF-8: send UTF-8, or name the charset ISO-8859-1 or windows-1252 in Content-Type":
+    "El texto de la solicitud no es UTF-8: envía UTF-8 o indica el charset ISO-8859-1 o windows-1252 en Content-Type",
+  "The integration_key of a server account is required for requests from another site, or to a host name that is not in COFRE_OWN_NAMES":
+    "Se requiere la integration_key de una cuenta del servidor para solicitudes de otro sitio, o a un nombre de host que no está en COFRE_OWN_NAMES",
+  "The request is not HTTP/1.1": "La solicitud no es HTTP/1.1",
+  "This port does not use TLS: the address must begin with http://":
+    "Este puerto no usa TLS: la dirección debe empezar con http://",
+  "This port uses TLS: the address must begin with https://":
+    "Este puerto usa TLS: la dirección debe empezar con https://",
+  "The address contains characters that must be percent-encoded: spaces or non-ASCII characters":
+    "La dirección contiene caracteres que requieren codificación por porcentaje: espacios o caracteres que no son ASCII",
+  "The request has an invalid header": "La solicitud tiene un encabezado no válido",
+  "The length of the request body is ambiguous":
+    "La longitud del cuerpo de la solicitud es ambigua",
+  "The request is a POST without Content-Length or Transfer-Encoding, so its body would not be read":
+    "La solicitud es un POST sin Content-Length ni Transfer-Encoding, y su cuerpo no se leería",
+  "The request is incomplete": "La solicitud está incompleta",
+  "The request has no Host header": "La solicitud no tiene el encabezado Host",
+  "The request has two Host headers, or an invalid one":
+    "La solicitud tiene dos encabezados Host, o uno no válido",
+  "The address and the headers together are too large":
+    "La dirección y los encabezados juntos son demasiado grandes",
+  "Too many requests with this public key from your network, try again later":
+    "Hay demasiadas solicitudes con esta llave pública desde tu red, inténtalo más tarde",
+  "The request took too long to arrive": "La solicitud tardó demasiado en llegar",
+  "The Expect header is not 100-continue": "El encabezado Expect no es 100-continue",
+  "Parameter settings must be an object, for example settings[partialCapture]=true in a form":
+    "El parámetro settings debe ser un objeto, por ejemplo settings[partialCapture]=true en un formulario",
+  "A setting holds a card number.": "Una configuración contiene un número de tarjeta.",
+  "Parameter times must be a whole number from 1 to 9999":
+    "El parámetro times debe ser un número entero de 1 a 9999",
+  "Parameter next must be one of {list}, or decline with a reason: {reasons}":
+    "El parámetro next debe ser uno de estos: {list}; o decline con un motivo: {reasons}",
+  "The simulator rejects this instruction: its queue is full, or the message cannot be declined or echoed":
+    "El simulador rechaza esta instrucción: su cola está llena, o el mensaje no se puede rechazar ni devolver",
+  "Parameter state must be one or more of {list}, separated by commas":
+    "El parámetro state debe ser uno o más de estos, separados por comas: {list}",
+  "Parameter limit must be a whole number from 1 to {most}, and {name} the next value of another page":
+    "El parámetro limit debe ser un número entero de 1 a {most}, y {name} el valor next de otra página",
+  "Parameter count must be {list}": "El parámetro count debe ser {list}",
+  "Parameter order must be newest, and {name} one of {list}":
+    "El parámetro order debe ser newest, y {name} uno de estos: {list}",
+  "Parameters from and to, or bounds, must be ascending times in UTC with at most {most} periods between them":
+    "Los parámetros from y to, o bounds, deben ser horas ascendentes en UTC con un máximo de {most} periodos entre ellas",
+  "Parameter replay must be failed (from), payment (hash) or range (from, to)":
+    "El parámetro replay debe ser failed (from), payment (hash) o range (from, to)",
+  "Parameter after must be a whole number, and hash the hash of a payment":
+    "El parámetro after debe ser un número entero, y hash el hash de un pago",
+  "Parameter enable or disable must be the id of an endpoint of this account, and cannot be given with replay":
+    "El parámetro enable o disable debe ser el id de un destino de esta cuenta, y no puede ir con replay",
+  "Parameter number must be the number of a notification of this account":
+    "El parámetro number debe ser el número de una notificación de esta cuenta",
+  "Only one of save, rename and delete may be sent":
+    "Solo se puede enviar uno de estos: save, rename o delete",
+  "The parameters of a world are {list}": "Los parámetros de un mundo son {list}",
+  "Parameter {name} or {other} is already in use": "El parámetro {name} o {other} ya está en uso",
+  "Parameter {name} must be a text of 1 to 100 characters, and no card number":
+    "El parámetro {name} debe ser un texto de 1 a 100 caracteres, y no un número de tarjeta",
+  "Parameter {name} must be a time in UTC of the years 1970 to 9899, such as 2026-01-31 12:00:00":
+    "El parámetro {name} debe ser una hora en UTC de los años 1970 a 9899, como 2026-01-31 12:00:00",
+  "Parameter {name} must be a span such as 10s, 30min, 36h, 4d or 14months that ends by the year 9899, or next":
+    "El parámetro {name} debe ser un intervalo como 10s, 30min, 36h, 4d o 14months que termine a más tardar en el año 9899, o next",
+  "Parameter {name} must be of 1 to 100 printable characters without blanks":
+    "El parámetro {name} debe tener de 1 a 100 caracteres imprimibles sin espacios",
+  "Parameter {name} must be of 1 to 50 letters, digits, dots, dashes and underscores, and no card number":
+    "El parámetro {name} debe tener de 1 a 50 letras, dígitos, puntos, guiones y guiones bajos, y no un número de tarjeta",
+  "Parameter {name} must be an object, in a form such as settings[partialCapture]=true":
+    "El parámetro {name} debe ser un objeto, en un formulario como settings[partialCapture]=true",
+  "Parameter {name} must be true or false": "El parámetro {name} debe ser true o false",
+  "Only one of the parameters set, advance and run can be given":
+    "Solo se puede indicar uno de los parámetros set, advance y run",
+  "Parameter add must be an object with a kind, for example add[kind]=fail_before_commit in a form. The kinds are {list}":
+    "El parámetro add debe ser un objeto con un kind, por ejemplo add[kind]=fail_before_commit en un formulario. Los tipos son {list}",
+  "Parameter add.times must be a whole number from 1 to {most}, or 0 for all requests until the fault is cleared":
+    "El parámetro add.times debe ser un número entero de 1 a {most}, o 0 para todas las solicitudes hasta que se quite la falla",
+  "Parameter add.path must be an operation such as {path}":
+    "El parámetro add.path debe ser una operación como {path}",
+  "Parameter add.path must be an operation such as {path}. Did you mean {suggestion}?":
+    "El parámetro add.path debe ser una operación como {path}. ¿Quisiste decir {suggestion}?",
+  "Parameter add.path must be one of {list} for this kind":
+    "El parámetro add.path debe ser uno de estos para este tipo: {list}",
+  "Parameter add.path must be one of {list} for this kind. Did you mean {suggestion}?":
+    "El parámetro add.path debe ser uno de estos para este tipo: {list}. ¿Quisiste decir {suggestion}?",
+  "Parameter add.merchant_payment_code must have 1 to {longest} characters and must not contain a card number":
+    "El parámetro add.merchant_payment_code debe tener de 1 a {longest} caracteres y no puede contener un número de tarjeta",
+  "Parameter add.delay_ms must be a whole number from 1 to {longest}, and is only for the kinds {kinds}":
+    "El parámetro add.delay_ms debe ser un número entero de 1 a {longest}, y solo vale para los tipos {kinds}",
+  "Parameter add.reason is required for the kind decline, and only for it. The reasons are {list}":
+    "El parámetro add.reason es obligatorio para el tipo decline, y solo para él. Los motivos son {list}",
+  "Parameter add can have only the members {list}":
+    "El parámetro add solo puede tener los miembros {list}",
+  "An account can have at most {most} active faults: clear some first":
+    "Una cuenta puede tener como máximo {most} fallas activas: quita algunas antes",
+  "Parameter clear must be all, or the id of an active fault":
+    "El parámetro clear debe ser all, o el id de una falla activa",
+  "Parameters add and clear cannot be given together":
+    "Los parámetros add y clear no pueden ir juntos",
+  "{name}: the address must begin with http:// or https:// and name a host.":
+    "{name}: la dirección debe empezar con http:// o https:// e indicar un host.",
+  "{name}: the address must begin with https://: http is used only for networks in COFRE_NOTIFICATION_NETWORKS, and for this machine by a sandbox that listens only on it.":
+    "{name}: la dirección debe empezar con https://: http solo se usa para redes en COFRE_NOTIFICATION_NETWORKS, y para esta máquina en un sandbox que solo escucha en ella.",
+  "{name}: the address must have port 443 or 8443.":
+    "{name}: la dirección debe tener el puerto 443 u 8443.",
+  "{name}: the address has a port of another protocol, such as mail, which is never called.":
+    "{name}: la dirección tiene el puerto de otro protocolo, como correo, al que nunca se llama.",
+  "{name}: the address is in a private or reserved network, which is called only where COFRE_NOTIFICATION_NETWORKS names it.":
+    "{name}: la dirección está en una red privada o reservada, a la que solo se llama si COFRE_NOTIFICATION_NETWORKS la indica.",
+  "{name}: the address has *** for its password, which must be given.":
+    "{name}: la dirección tiene *** en lugar de la contraseña, que se debe indicar.",
+  "{name} is not a setting.": "{name} no es una configuración.",
+  "{name} is not a setting. Did you mean {suggestion}?":
+    "{name} no es una configuración. ¿Quisiste decir {suggestion}?",
+};

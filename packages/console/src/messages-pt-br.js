@@ -1139,3 +1139,208 @@ export const messages = {
   "password.current": "Senha atual",
   "password.new": "Nova senha, com pelo menos 12 caracteres",
 };
+
+/**
+ * The server's messages that have no text by their code, with the names of their values in braces.
+ * @type {Readonly<Record<string, string>>}
+ */
+export const refusals = {
+  "Field {field} is required": "O campo {field} é obrigatório",
+  "Field {field} is invalid": "O campo {field} é inválido",
+  "Field {field} can have {longest} characters maximum":
+    "O campo {field} pode ter no máximo {longest} caracteres",
+  "Field {field} is required for this payment type":
+    "O campo {field} é obrigatório para este tipo de pagamento",
+  "Field {field} must be in the format dd/mm/yyyy": "O campo {field} deve ter o formato dd/mm/aaaa",
+  "Field {field} must be in the format mm/yyyy": "O campo {field} deve ter o formato mm/aaaa",
+  "Field {field} must contain a valid person_type":
+    "O campo {field} deve conter um person_type válido",
+  "Field {field} must have 3 or 4 digits": "O campo {field} deve ter 3 ou 4 dígitos",
+  "Field {field} must have between 32 and 128 characters":
+    "O campo {field} deve ter de 32 a 128 caracteres",
+  "Field {field} must not hold a card number":
+    "O campo {field} não pode conter um número de cartão",
+  "Field {field} must not be a card number": "O campo {field} não pode ser um número de cartão",
+  "Field {field} is accepted with the integration_key only":
+    "O campo {field} só é aceito com a integration_key",
+  "Field {field} is not an allowed country": "O campo {field} não é um país permitido",
+  "Field {field} is in the past": "O campo {field} está no passado",
+  "Field {field} is not a test card number: COFRE_SANDBOX_CARDS=any takes every number":
+    "O campo {field} não é um número de cartão de teste: COFRE_SANDBOX_CARDS=any aceita qualquer número",
+  "Field {field} is given more than once": "O campo {field} foi informado mais de uma vez",
+  "Field {field} does not belong to an initial payment with this card":
+    "O campo {field} não pertence a um pagamento inicial com este cartão",
+  "Parameter {name} can have {longest} characters maximum":
+    "O parâmetro {name} pode ter no máximo {longest} caracteres",
+  "Parameter {name} not informed": "O parâmetro {name} não foi informado",
+  "Parameters {name} or {other} not informed": "O parâmetro {name} ou {other} não foi informado",
+  "Parameter {name} is invalid": "O parâmetro {name} é inválido",
+  "Parameter {name} is invalid or not informed":
+    "O parâmetro {name} é inválido ou não foi informado",
+  "Parameter {name} does not have the form of its field":
+    "O parâmetro {name} não tem o formato do seu campo",
+  "Parameter {name} must be one of {list}": "O parâmetro {name} deve ser um destes: {list}",
+  "Header {name} is invalid": "O cabeçalho {name} é inválido",
+  "Header {name} is given more than once, with different values":
+    "O cabeçalho {name} foi informado mais de uma vez, com valores diferentes",
+  "Header {name} must not contain a card number":
+    "O cabeçalho {name} não pode conter um número de cartão",
+  "Header {name} must have 1 to 255 printable ASCII characters without spaces":
+    "O cabeçalho {name} deve ter de 1 a 255 caracteres ASCII imprimíveis, sem espaços",
+  "Mode must be either full or iframe": "O mode deve ser full ou iframe",
+  "Operation must be request": "A operation deve ser request",
+  "Parameter operation must be request or cancel":
+    "O parâmetro operation deve ser request ou cancel",
+  "Payment already exists with merchant_payment_code: {code} (created on {time}, status is {status})":
+    "Já existe um pagamento com o merchant_payment_code {code} (criado em {time} UTC, o status é {status})",
+  "Currency is not active in the system: {currency}":
+    "A moeda não está ativa no sistema: {currency}",
+  "Amount reported is less than the minimum amount": "O valor é menor que o mínimo",
+  "Amount must be less than {currency} {amount}": "O valor deve ser menor que {currency} {amount}",
+  "If passed, amount_itens + amount_shipping must be equal to amount_total":
+    "Se informados, amount_itens + amount_shipping devem somar amount_total",
+  "Customer must be at least {age} years old": "O cliente deve ter pelo menos {age} anos",
+  "Invalid value for instalments: {count} ({range})":
+    "Número de parcelas inválido: {count} ({range})",
+  "Invalid payment_type_code: {type}": "payment_type_code inválido: {type}",
+  "Invalid payment_type_code": "payment_type_code inválido",
+  "Payment type is not active": "O tipo de pagamento não está ativo",
+  "Payment type not allowed in Direct API (full mode): {type}":
+    "Tipo de pagamento não permitido na Direct API (modo full): {type}",
+  "Token could not be created for a network token":
+    "Não foi possível criar um token para um token de bandeira",
+  "Recurring is not enabled for this merchant": "A recorrência não está ativa nesta conta",
+  "Token to create already exists": "O token a criar já existe",
+  "Token not found": "Token não encontrado",
+  "The outcome is not known yet: query the payment before you send it again":
+    "O resultado ainda é desconhecido: consulte o pagamento antes de enviá-lo de novo",
+  "Payment not found with this {kind}: {name}":
+    "Nenhum pagamento encontrado com este {kind}: {name}",
+  "Zipcode code not informed": "O CEP não foi informado",
+  "Zipcode code not valid": "O CEP é inválido",
+  "Address could not be retrieved": "Não foi possível obter o endereço",
+  "No exchange rate from {currency} to {base}": "Não há taxa de câmbio de {currency} para {base}",
+  "The request body is not valid JSON": "O corpo da requisição não é um JSON válido",
+  "The request is nested too deeply": "A requisição tem níveis demais",
+  "The request has too many fields": "A requisição tem campos demais",
+  "The request has a field whose name is too long":
+    "A requisição tem um campo com nome longo demais",
+  "The request body is neither a JSON object nor a form":
+    "O corpo da requisição não é um objeto JSON nem um formulário",
+  "The form is not percent-encoded": "O formulário não usa codificação por porcentagem",
+  "There is no such operation": "Esta operação não existe",
+  "There is no such operation: use {path}": "Esta operação não existe: use {path}",
+  "The operation {name} is not available yet": "A operação {name} ainda não está disponível",
+  "The method is not GET or POST": "O método não é GET nem POST",
+  "No endpoint at this address": "Não há endpoint neste endereço",
+  "The request text is not UTF-8: send UTF-8, or name the charset ISO-8859-1 or windows-1252 in Content-Type":
+    "O texto da requisição não é UTF-8: envie UTF-8 ou indique o charset ISO-8859-1 ou windows-1252 em Content-Type",
+  "The integration_key of a server account is required for requests from another site, or to a host name that is not in COFRE_OWN_NAMES":
+    "A integration_key de uma conta do servidor é exigida em requisições de outro site, ou para um nome de host que não está em COFRE_OWN_NAMES",
+  "The request is not HTTP/1.1": "A requisição não é HTTP/1.1",
+  "This port does not use TLS: the address must begin with http://":
+    "Esta porta não usa TLS: o endereço deve começar com http://",
+  "This port uses TLS: the address must begin with https://":
+    "Esta porta usa TLS: o endereço deve começar com https://",
+  "The address contains characters that must be percent-encoded: spaces or non-ASCII characters":
+    "O endereço contém caracteres que exigem codificação por porcentagem: espaços ou caracteres não ASCII",
+  "The request has an invalid header": "A requisição tem um cabeçalho inválido",
+  "The length of the request body is ambiguous": "O tamanho do corpo da requisição é ambíguo",
+  "The request is a POST without Content-Length or Transfer-Encoding, so its body would not be read":
+    "A requisição é um POST sem Content-Length nem Transfer-Encoding, e o seu corpo não seria lido",
+  "The request is incomplete": "A requisição está incompleta",
+  "The request has no Host header": "A requisição não tem o cabeçalho Host",
+  "The request has two Host headers, or an invalid one":
+    "A requisição tem dois cabeçalhos Host, ou um inválido",
+  "The address and the headers together are too large":
+    "O endereço e os cabeçalhos juntos são grandes demais",
+  "Too many requests with this public key from your network, try again later":
+    "Requisições demais com esta chave pública a partir da sua rede, tente de novo mais tarde",
+  "The request took too long to arrive": "A requisição demorou demais para chegar",
+  "The Expect header is not 100-continue": "O cabeçalho Expect não é 100-continue",
+  "Parameter settings must be an object, for example settings[partialCapture]=true in a form":
+    "O parâmetro settings deve ser um objeto, por exemplo settings[partialCapture]=true em um formulário",
+  "A setting holds a card number.": "Uma configuração contém um número de cartão.",
+  "Parameter times must be a whole number from 1 to 9999":
+    "O parâmetro times deve ser um número inteiro de 1 a 9999",
+  "Parameter next must be one of {list}, or decline with a reason: {reasons}":
+    "O parâmetro next deve ser um destes: {list}; ou decline com um motivo: {reasons}",
+  "The simulator rejects this instruction: its queue is full, or the message cannot be declined or echoed":
+    "O simulador rejeita esta instrução: a fila está cheia, ou a mensagem não pode ser recusada nem ecoada",
+  "Parameter state must be one or more of {list}, separated by commas":
+    "O parâmetro state deve ser um ou mais destes, separados por vírgulas: {list}",
+  "Parameter limit must be a whole number from 1 to {most}, and {name} the next value of another page":
+    "O parâmetro limit deve ser um número inteiro de 1 a {most}, e {name} o valor next de outra página",
+  "Parameter count must be {list}": "O parâmetro count deve ser {list}",
+  "Parameter order must be newest, and {name} one of {list}":
+    "O parâmetro order deve ser newest, e {name} um destes: {list}",
+  "Parameters from and to, or bounds, must be ascending times in UTC with at most {most} periods between them":
+    "Os parâmetros from e to, ou bounds, devem ser horários crescentes em UTC com no máximo {most} períodos entre eles",
+  "Parameter replay must be failed (from), payment (hash) or range (from, to)":
+    "O parâmetro replay deve ser failed (from), payment (hash) ou range (from, to)",
+  "Parameter after must be a whole number, and hash the hash of a payment":
+    "O parâmetro after deve ser um número inteiro, e hash o hash de um pagamento",
+  "Parameter enable or disable must be the id of an endpoint of this account, and cannot be given with replay":
+    "O parâmetro enable ou disable deve ser o id de um destino desta conta, e não pode vir com replay",
+  "Parameter number must be the number of a notification of this account":
+    "O parâmetro number deve ser o número de uma notificação desta conta",
+  "Only one of save, rename and delete may be sent":
+    "Só um destes pode ser enviado: save, rename ou delete",
+  "The parameters of a world are {list}": "Os parâmetros de um mundo são {list}",
+  "Parameter {name} or {other} is already in use": "O parâmetro {name} ou {other} já está em uso",
+  "Parameter {name} must be a text of 1 to 100 characters, and no card number":
+    "O parâmetro {name} deve ser um texto de 1 a 100 caracteres, e não um número de cartão",
+  "Parameter {name} must be a time in UTC of the years 1970 to 9899, such as 2026-01-31 12:00:00":
+    "O parâmetro {name} deve ser uma hora em UTC dos anos 1970 a 9899, como 2026-01-31 12:00:00",
+  "Parameter {name} must be a span such as 10s, 30min, 36h, 4d or 14months that ends by the year 9899, or next":
+    "O parâmetro {name} deve ser um intervalo como 10s, 30min, 36h, 4d ou 14months que termina até o ano 9899, ou next",
+  "Parameter {name} must be of 1 to 100 printable characters without blanks":
+    "O parâmetro {name} deve ter de 1 a 100 caracteres imprimíveis sem espaços",
+  "Parameter {name} must be of 1 to 50 letters, digits, dots, dashes and underscores, and no card number":
+    "O parâmetro {name} deve ter de 1 a 50 letras, dígitos, pontos, hífens e sublinhados, e não um número de cartão",
+  "Parameter {name} must be an object, in a form such as settings[partialCapture]=true":
+    "O parâmetro {name} deve ser um objeto, em um formulário como settings[partialCapture]=true",
+  "Parameter {name} must be true or false": "O parâmetro {name} deve ser true ou false",
+  "Only one of the parameters set, advance and run can be given":
+    "Só um dos parâmetros set, advance e run pode ser informado",
+  "Parameter add must be an object with a kind, for example add[kind]=fail_before_commit in a form. The kinds are {list}":
+    "O parâmetro add deve ser um objeto com um kind, por exemplo add[kind]=fail_before_commit em um formulário. Os tipos são {list}",
+  "Parameter add.times must be a whole number from 1 to {most}, or 0 for all requests until the fault is cleared":
+    "O parâmetro add.times deve ser um número inteiro de 1 a {most}, ou 0 para todas as requisições até a falha ser removida",
+  "Parameter add.path must be an operation such as {path}":
+    "O parâmetro add.path deve ser uma operação como {path}",
+  "Parameter add.path must be an operation such as {path}. Did you mean {suggestion}?":
+    "O parâmetro add.path deve ser uma operação como {path}. Você quis dizer {suggestion}?",
+  "Parameter add.path must be one of {list} for this kind":
+    "O parâmetro add.path deve ser um destes para este tipo: {list}",
+  "Parameter add.path must be one of {list} for this kind. Did you mean {suggestion}?":
+    "O parâmetro add.path deve ser um destes para este tipo: {list}. Você quis dizer {suggestion}?",
+  "Parameter add.merchant_payment_code must have 1 to {longest} characters and must not contain a card number":
+    "O parâmetro add.merchant_payment_code deve ter de 1 a {longest} caracteres e não pode conter um número de cartão",
+  "Parameter add.delay_ms must be a whole number from 1 to {longest}, and is only for the kinds {kinds}":
+    "O parâmetro add.delay_ms deve ser um número inteiro de 1 a {longest}, e só vale para os tipos {kinds}",
+  "Parameter add.reason is required for the kind decline, and only for it. The reasons are {list}":
+    "O parâmetro add.reason é obrigatório para o tipo decline, e só para ele. Os motivos são {list}",
+  "Parameter add can have only the members {list}": "O parâmetro add só pode ter os membros {list}",
+  "An account can have at most {most} active faults: clear some first":
+    "Uma conta pode ter no máximo {most} falhas ativas: remova algumas antes",
+  "Parameter clear must be all, or the id of an active fault":
+    "O parâmetro clear deve ser all, ou o id de uma falha ativa",
+  "Parameters add and clear cannot be given together":
+    "Os parâmetros add e clear não podem vir juntos",
+  "{name}: the address must begin with http:// or https:// and name a host.":
+    "{name}: o endereço deve começar com http:// ou https:// e indicar um host.",
+  "{name}: the address must begin with https://: http is used only for networks in COFRE_NOTIFICATION_NETWORKS, and for this machine by a sandbox that listens only on it.":
+    "{name}: o endereço deve começar com https://: http só é usado para redes em COFRE_NOTIFICATION_NETWORKS, e para esta máquina por um sandbox que só escuta nela.",
+  "{name}: the address must have port 443 or 8443.":
+    "{name}: o endereço deve ter a porta 443 ou 8443.",
+  "{name}: the address has a port of another protocol, such as mail, which is never called.":
+    "{name}: o endereço tem a porta de outro protocolo, como correio, que nunca é chamada.",
+  "{name}: the address is in a private or reserved network, which is called only where COFRE_NOTIFICATION_NETWORKS names it.":
+    "{name}: o endereço está em uma rede privada ou reservada, que só é chamada se COFRE_NOTIFICATION_NETWORKS a indica.",
+  "{name}: the address has *** for its password, which must be given.":
+    "{name}: o endereço tem *** no lugar da senha, que deve ser informada.",
+  "{name} is not a setting.": "{name} não é uma configuração.",
+  "{name} is not a setting. Did you mean {suggestion}?":
+    "{name} não é uma configuração. Você quis dizer {suggestion}?",
+};

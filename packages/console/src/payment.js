@@ -26,6 +26,7 @@ import { say, shown } from "./shown.js";
 import { clock, shell } from "./state.js";
 import { messagesOf, parties, sinceText, stepsOf } from "./story.js";
 import {
+  isHash,
   accountWords,
   entryWords,
   kindWords,
@@ -48,6 +49,7 @@ let isFromList = false;
 
 /** @type {import("./main.js").View} */
 export async function paymentView(main, [hash = ""], _query, abort) {
+  if (!isHash(hash)) throw new Error(t("payment.not_found"));
   const { previous } = shell.value;
   isFromList = previous === "payments" || (previous === "payment" && isFromList);
   const read = signal(/** @type {Read | undefined} */ (undefined));

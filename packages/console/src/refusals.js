@@ -1,10 +1,10 @@
-// Refusals that a user of the console meets, in the page's language. Those that explain a request to
-// a developer, with the names of its fields, stay in English, as in the documentation.
-import { language, t } from "./language.js";
+// The server's refusals in the page's language: by their code, or by the form of their message.
+// Names of fields, and values, stay as they are.
+import { language, refusals as messages, t } from "./language.js";
 import { own } from "./words.js";
 
 /** @type {Readonly<Record<string, string>>} */
-const refusals = {
+const byCode = {
   "BP-DR-83": t("refused.foreign_card"),
   "BP-DR-97": t("refused.prepaid_instalments"),
   "BP-DR-100": t("refused.debit_instalments"),
@@ -73,13 +73,58 @@ const refusals = {
 };
 
 /**
+ * Those with the most words first: several forms may match a message.
+ * @type {(readonly [form: RegExp, text: string])[]}
+ */
+const byForm = Object.entries(messages)
+  .toSorted(([one], [other]) => fixedPart(other).length - fixedPart(one).length)
+  .map(([message, text]) => {
+    const form = message
+      .split(/\{(\w+)\}/)
+      .map((part, place) => (place % 2 === 0 ? escaped(part) : `(?<${part}>.+)`))
+      .join("");
+    return [new RegExp(`^${form}$`, "s"), text];
+  });
+
+/** @param {string} text */
+function escaped(text) {
+  return text.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&");
+}
+
+/** @param {string} message */
+function fixedPart(message) {
+  return message.replaceAll(/\{\w+\}/g, "");
+}
+
+/**
  * The text of a refusal in the page's language, or the server's English message.
  * @param {string} code
  * @param {string} message of the server
  */
 export function refusalWords(code, message) {
-  const known = own(refusals, code);
+  const known = own(byCode, code) ?? sentencesWords(message);
   return known === undefined ? { text: message, lang: "en" } : { text: known, lang: language };
+}
+
+/** @param {string} message */
+function formWords(message) {
+  for (const [form, text] of byForm) {
+    const found = form.exec(message);
+    if (found !== null)
+      return text.replaceAll(/\{(\w+)\}/g, (_, name) => own(found.groups ?? {}, name) ?? "");
+  }
+  return undefined;
+}
+
+/**
+ * A refusal of settings has a sentence for each; other messages are one.
+ * @param {string} message
+ */
+function sentencesWords(message) {
+  const sentences = message
+    .split(/(?<=[.?]) (?=\S+(?:: the address| is not a setting))/)
+    .map(formWords);
+  return sentences.includes(undefined) ? undefined : sentences.join(" ");
 }
 
 /**

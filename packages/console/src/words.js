@@ -14,6 +14,14 @@ export function own(table, word) {
 }
 
 /**
+ * Whether a text of an address can be a payment's hash.
+ * @param {string} text
+ */
+export function isHash(text) {
+  return /^[0-9a-f]{48}$/i.test(text);
+}
+
+/**
  * The beginning has the time of creation; the end distinguishes payments of one moment, which begin
  * alike.
  * @param {string} hash

@@ -216,6 +216,22 @@ export function listTests({ server, made, inConsole }: ConsoleGiven): void {
       );
     });
 
+  test("an address with part of a hash says that the payment is not found", async () => {
+    const { hash } = await made();
+    await inConsole("#/payments", async (page) => {
+      for (const address of [
+        `payment/${hash.slice(0, 20)}`,
+        `compare/${hash}/${hash.slice(0, 20)}`,
+      ]) {
+        await page.goto(`${server().url}/#/${address}`);
+        await page
+          .getByRole("alert")
+          .filter({ hasText: /^Payment not found\.$/ })
+          .waitFor();
+      }
+    });
+  });
+
   test("a recorded request is copied as a command without card data", async () => {
     const { hash } = await made();
     await inConsole(`#/payment/${hash}`, async (page) => {

@@ -4,10 +4,12 @@ import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { describe, test } from "node:test";
 import { actionNames } from "../../src/http/admin/payment-endpoint.ts";
+import { cardInSettings } from "../../src/http/admin/typed-settings.ts";
 import { worldActions } from "../../src/http/admin/worlds-endpoint.ts";
 import { bookProblems } from "../../src/ledger/explain.ts";
 import { entryKinds, ledgerAccounts } from "../../src/ledger/journal.ts";
-import { describedSettings } from "../../src/merchant/settings.ts";
+import { refusalTexts } from "../../src/delivery/address-guard.ts";
+import { describedSettings, validateSettings } from "../../src/merchant/settings.ts";
 import { userActions } from "../../src/user/audit.ts";
 import { errorTable, type ErrorRow } from "../../src/wire/errors/error-table.ts";
 import { endpointActions } from "../../src/wire/permission.ts";
@@ -79,6 +81,7 @@ const untranslated: Readonly<Record<string, string>> = {
   "Idempotency-Key": "a header",
   "Header X-Cofre-Account": "the beginning of a server's message",
   " must be ": "a part of a server's message",
+  "(?<=[.?]) (?=\\S+(?:: the address| is not a setting))": "parts of a server's message",
   "new browser": "the server's words in the audit log",
   'main input[type="search"]': "a selector",
   "main tbody tr": "a selector",
@@ -448,6 +451,98 @@ describe("the languages of the console", () => {
         .map(([code]) => code)
         .filter((code) => !translated.has(code) && !others.has(code));
       assert.deepEqual(missing, []);
+    });
+
+    /** Every message of a row: each choice, and a value of its own for every other placeholder. */
+    function messagesOf({ message, choices = {} }: ErrorRow): readonly string[] {
+      const [, name] = /\{(\w+)\}/.exec(message) ?? [];
+      if (name === undefined) return [message];
+      const values = Object.entries(choices).find(([each]) => each === name)?.[1] ?? [`<${name}>`];
+      return values.flatMap((value) =>
+        messagesOf({ message: message.replace(`{${name}}`, String(value)), choices } as ErrorRow),
+      );
+    }
+    const wordsOf = (language: string, input: readonly (readonly [string, string])[]) =>
+      inLanguage(
+        [language],
+        `await (async () => {
+          const { readFileSync } = await import("node:fs");
+          const { refusalWords } = await import(${urlOf("refusals.js")});
+          return JSON.parse(readFileSync(0, "utf8")).map((each) => refusalWords(...each));
+        })()`,
+        { input: JSON.stringify(input) },
+      ) as readonly { readonly text: string; readonly lang: string }[];
+
+    for (const language of ["pt-BR", "es"] as const)
+      test(`is translated to ${language}, with each value of its message`, () => {
+        const sent = Object.entries(rows)
+          // Its message is made of sentences about settings, which are tested below.
+          .filter(([code, { tested }]) => tested !== "never sent" && code !== "COFRE-31")
+          .flatMap(([code, row]) => messagesOf(row).map((message) => [code, message] as const));
+        assert.ok(sent.length > 250);
+        for (const [place, { text, lang }] of wordsOf(language, sent).entries()) {
+          const [code = "", message = ""] = sent[place] ?? [];
+          assert.equal(lang, language, `${code}: ${message}`);
+          assert.notEqual(text, message);
+          const valuesIn = (words: string) => (words.match(/<\w+>/g) ?? []).toSorted();
+          assert.deepEqual(valuesIn(text), valuesIn(message), `${code}: ${text}`);
+        }
+      });
+
+    test("of an address or an unknown setting is translated", () => {
+      const addresses = Object.values(refusalTexts).flatMap((reason) => {
+        const result = validateSettings(
+          { notificationUrl: "https://shop.example/hook" },
+          undefined,
+          () => reason,
+        );
+        assert.ok("problems" in result);
+        return result.problems;
+      });
+      const unknown = validateSettings({ partialCaptur: true, simulator: { qqqq: 1 } });
+      assert.ok("problems" in unknown && unknown.problems.length === 2);
+      const messages = [
+        ...addresses,
+        `${addresses[0]} ${addresses[1]}`,
+        unknown.problems.join(" "),
+      ];
+      for (const language of ["pt-BR", "es"])
+        for (const { text, lang } of wordsOf(
+          language,
+          messages.map((message) => ["COFRE-31", message] as const),
+        )) {
+          assert.equal(lang, language, text);
+          assert.doesNotMatch(text, /\b(?:the|must|is)\b/);
+        }
+    });
+
+    test("has the same forms in each language, with the same values", async () => {
+      const [portuguese, spanish] = await Promise.all(
+        ["messages-pt-br.js", "messages-es.js"].map(async (file) => {
+          const { refusals } = (await import(pathToFileURL(folder + file).href)) as {
+            readonly refusals: Readonly<Record<string, string>>;
+          };
+          return refusals;
+        }),
+      );
+      assert.ok(portuguese !== undefined && spanish !== undefined);
+      assert.deepEqual(Object.keys(portuguese), Object.keys(spanish));
+      for (const [message, text] of [...Object.entries(portuguese), ...Object.entries(spanish)])
+        assert.deepEqual(namesIn(text), namesIn(message), message);
+      const ofServer = [
+        ...Object.values(rows).flatMap(messagesOf),
+        ...Object.values(refusalTexts).map((reason) => `notificationUrl: the address ${reason}.`),
+        "url: the address has *** for its password, which must be given.",
+        "partialCaptur is not a setting.",
+        "partialCaptur is not a setting. Did you mean partialCapture?",
+        cardInSettings,
+      ];
+      const unused = Object.keys(spanish).filter((message) => {
+        const parts = message.split(/\{\w+\}/);
+        const form = parts.map((part) => part.replaceAll(/[^\w ]/g, "\\$&")).join(".+");
+        return !ofServer.some((sent) => new RegExp(`^${form}$`).test(sent));
+      });
+      assert.deepEqual(unused, [], "the server sends no such message");
     });
 
     test("without a translation keeps its English text, and is marked as English", () => {

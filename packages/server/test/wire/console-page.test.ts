@@ -246,7 +246,7 @@ describe("the console", () => {
       assert.doesNotMatch(
         // The namespace of SVG, which is never requested.
         textOf(name).replace('"http://www.w3.org/2000/svg"', ""),
-        /innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|new Function|https?:\/\/|localStorage|cookie/i,
+        /innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|new Function|https?:\/\/\w|localStorage|cookie/i,
         name,
       );
     }

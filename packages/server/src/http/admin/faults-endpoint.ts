@@ -232,15 +232,15 @@ function readPath(add: TreeObject, allowed: readonly string[]): string | undefin
   const requested = textOf(add, "path")?.trim().replace(/\/$/, "").toLowerCase();
   const path = allowed.find((each) => each.toLowerCase() === requested);
   if (path !== undefined) return path;
-  const which =
-    allowed.length > maxNamed
-      ? `an operation such as ${wirePaths.direct}`
-      : `one of ${allowed.join(", ")} for this kind`;
   const suggestion = requested === undefined ? undefined : suggestionFor(requested, allowed);
   // The message suggests the closest operation and does not quote the request.
   throw refusal("COFRE-92", {
-    paths: which,
-    hint: suggestion === undefined ? "" : `. Did you mean ${suggestion}?`,
+    ...(allowed.length > maxNamed
+      ? { paths: "an operation such as {path}", path: wirePaths.direct }
+      : { paths: "one of {list} for this kind", list: allowed.join(", ") }),
+    ...(suggestion === undefined
+      ? { hint: "" }
+      : { hint: ". Did you mean {suggestion}?", suggestion }),
   });
 }
 

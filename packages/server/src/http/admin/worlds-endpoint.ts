@@ -15,6 +15,7 @@ import type { WireResponse } from "../../wire/answers/answer.ts";
 import type { Endpoint, OpenRequest, WireRequest } from "../../wire/endpoint.ts";
 import { readErrors, wireErrorOf } from "../../wire/answers/errors.ts";
 import { refusalAnswer } from "../../wire/answers/refusal-answer.ts";
+import type { ValuesOf } from "../../wire/errors/refusal.ts";
 import { isTreeObject, textOf, type TreeObject } from "../../wire/decode/tree.ts";
 import { leadTo, unknownConnector } from "./settings-endpoint.ts";
 import { cardInSettings, holdsCard, typedSettings } from "./typed-settings.ts";
@@ -446,7 +447,7 @@ const timeForm = "a time in UTC of the years 1970 to 9899, such as 2026-01-31 12
 const spanForm =
   "a span such as 10s, 30min, 36h, 4d or 14months that ends by the year 9899, or next";
 
-function invalid(name: string, form: string): WireResponse {
+function invalid(name: string, form: ValuesOf<"COFRE-73">["form"]): WireResponse {
   return refusalAnswer("COFRE-73", { name, form });
 }
 

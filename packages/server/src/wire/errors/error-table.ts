@@ -1172,6 +1172,17 @@ export const errorTable = {
   },
   "COFRE-73": {
     message: "Parameter {name} must be {form}",
+    choices: {
+      form: [
+        "a text of 1 to 100 characters, and no card number",
+        "a time in UTC of the years 1970 to 9899, such as 2026-01-31 12:00:00",
+        "a span such as 10s, 30min, 36h, 4d or 14months that ends by the year 9899, or next",
+        "of 1 to 100 printable characters without blanks",
+        "of 1 to 50 letters, digits, dots, dashes and underscores, and no card number",
+        "an object, in a form such as settings[partialCapture]=true",
+        "true or false",
+      ],
+    },
     field: "{name}",
     condition: "/__cofre/worlds, /__cofre/world, /__cofre/clock",
     remedy: "Send the parameter as the message shows it.",
@@ -1220,6 +1231,10 @@ export const errorTable = {
   },
   "COFRE-92": {
     message: "Parameter add.path must be {paths}{hint}",
+    choices: {
+      paths: ["an operation such as {path}", "one of {list} for this kind"],
+      hint: ["", ". Did you mean {suggestion}?"],
+    },
     field: "add.path",
     condition: "/__cofre/faults: an unknown operation, or one that the kind does not apply to",
     remedy: "Send one of the paths in the message, or leave `path` out.",
