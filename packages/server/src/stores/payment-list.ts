@@ -47,11 +47,15 @@ export type Condition =
   | { readonly kind: "member"; readonly text: string }
   /** The reason of a declined payment contains this text. */
   | { readonly kind: "reason"; readonly text: string }
-  /**
-   * The code, the id or the order contains this printable ASCII text in any case, or the code, the
-   * name or the e-mail address has other characters, or the payment is in this state.
-   */
-  | { readonly kind: "text"; readonly text: string; readonly orState?: string };
+  /** A text, such as the code, the name or the country, contains this one when both are folded. */
+  | {
+      readonly kind: "text";
+      readonly text: string;
+      /** Or the payment is in this state. */
+      readonly orState?: string;
+      /** Or the requested or the local amount has this number of minor units. */
+      readonly orMinor?: string;
+    };
 
 /** Ids from `from` (included) to `below` (excluded), in hex. */
 interface Ids {
@@ -222,11 +226,7 @@ function passesOf(filter: PaymentFilter): (row: Listed) => boolean {
     const searched = row.searched();
     if (brand !== undefined && searched.brand !== brand) return false;
     if (tests === undefined) return true;
-    const folded = foldedText(
-      [row.code, row.id, searched.name, searched.email, searched.maskedPan, searched.brand].join(
-        "\n",
-      ),
-    );
+    const folded = foldedText(searchedText(row.id, row.code, searched));
     return tests.every((isIn) => isIn({ folded, row, searched }));
   };
 }
@@ -269,10 +269,21 @@ function memberCondition(text: string): Condition {
   return { kind: "member", text };
 }
 
-/** Of a folded word; undefined where a stored order may contain the text in another form. */
-function textCondition(text: string, orState?: string): Condition | undefined {
-  if (!/^[!#-[\]-~]+$/.test(text)) return undefined;
-  return { kind: "text", text, ...(orState === undefined ? {} : { orState }) };
+/** Of a folded word; undefined where it may be found across two texts. */
+function textCondition(
+  text: string,
+  or: { readonly orState?: string; readonly orMinor?: string } = {},
+): Condition | undefined {
+  return text === "" || text.includes("\n") ? undefined : { kind: "text", text, ...or };
+}
+
+/** The texts of which a word must be a part, not folded. */
+export function searchedText(
+  id: string,
+  code: string,
+  { name, email, maskedPan, brand }: Pick<Searched, "name" | "email" | "maskedPan" | "brand">,
+): string {
+  return `${id}\n${code}\n${name}\n${email}\n${maskedPan}\n${brand}`;
 }
 
 interface Candidate {
@@ -390,7 +401,10 @@ function wordsOf(text: string): readonly Word[] {
     if (quoted === undefined) return wordOf(word);
     if (name !== undefined) return wordOf(`${name}:${quoted}`);
     const folded = foldedText(quoted);
-    return { passes: (candidate) => candidate.folded.includes(folded) };
+    return {
+      passes: (candidate) => candidate.folded.includes(folded),
+      needs: textCondition(folded),
+    };
   });
 }
 
@@ -417,7 +431,7 @@ function wordOf(word: string): Word {
   if (isState(folded))
     return {
       passes: (candidate) => candidate.row.state === folded || candidate.folded.includes(folded),
-      needs: textCondition(folded, folded),
+      needs: textCondition(folded, { orState: folded }),
     };
   const amount = amountAlone.test(word) ? parseTypedAmount(word, 2) : undefined;
   if (amount === undefined)
@@ -427,6 +441,7 @@ function wordOf(word: string): Word {
     passes: (candidate) =>
       candidate.folded.includes(folded) ||
       candidate.searched.amounts.some((each) => formatMoney(each) === printed),
+    needs: textCondition(folded, { orMinor: String(amount) }),
   };
 }
 
@@ -436,7 +451,7 @@ const isState = (word: string): boolean => paymentStates.some((state) => state =
  * Folds case and accents; a letter that becomes two in upper case (ß, also as a capital) is
  * replaced by the two.
  */
-function foldedText(text: string): string {
+export function foldedText(text: string): string {
   // Most texts are ASCII, and removing accents costs several times as much as the rest.
   return (
     isAscii(text)

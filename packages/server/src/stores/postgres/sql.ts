@@ -79,7 +79,9 @@ const meetsNeeds = `(${needed("states")} IS NULL OR payment.state = ANY (${neede
   AND (${needed("reasons")} = '[]' OR payment.state = 'declined' AND payment.verdict LIKE ALL (${neededTexts("reasons")}))
   AND (${needed("texts")} = '[]'
     OR lower(concat_ws(' ', payment.state, payment.code, encode(payment.id, 'hex'), payment.order_json) COLLATE "C") LIKE ALL (${neededTexts("texts")})
-    OR ${isSearchedByCharacter})`;
+    OR ${isSearchedByCharacter})
+  AND (${needed("amounts")} = '[]'
+    OR concat_ws(' ', payment.code, encode(payment.id, 'hex'), payment.order_json) ~ ALL (${neededTexts("amounts")}))`;
 
 /**
  * Every reading statement, and the other statements of the jobs' role; each name is also the name
@@ -230,16 +232,19 @@ interface Needs {
   readonly reasons: readonly string[];
   /** In lower case; of the state, the code, the id or the order. */
   readonly texts: readonly string[];
+  /** Regular expressions: digits as typed, or the minor units of one of the order's amounts. */
+  readonly amounts: readonly string[];
 }
 
 /**
  * The conditions as JSON. Fewer than all of them: a second condition about the state is left out,
- * and so are texts that PostgreSQL does not accept.
+ * and so are texts that PostgreSQL does not accept or an order contains in another form.
  */
 export function needsOf({ conditions }: Pick<Narrowed, "conditions">): string {
   const of = <Kind extends Condition["kind"]>(kind: Kind) =>
     conditions.filter((each): each is Condition & { readonly kind: Kind } => each.kind === kind);
   const [state] = of("state");
+  const texts = of("text").filter(({ text }) => /^[ !#-[\]-~]+$/.test(text));
   const needs: Needs = {
     states: state?.states ?? null,
     orRefunded: state?.orRefunded ?? false,
@@ -248,7 +253,10 @@ export function needsOf({ conditions }: Pick<Narrowed, "conditions">): string {
     reasons: of("reason")
       .filter(({ text }) => /^[ -~]*$/.test(text))
       .map(({ text }) => pattern(text)),
-    texts: of("text").map(({ text }) => pattern(text)),
+    texts: texts.filter(({ orMinor }) => orMinor === undefined).map(({ text }) => pattern(text)),
+    amounts: texts.flatMap(({ text, orMinor }) =>
+      orMinor === undefined ? [] : [`${text.replaceAll(".", String.raw`\.`)}|"${orMinor}"`],
+    ),
   };
   return JSON.stringify(needs);
 }
