@@ -48,6 +48,24 @@ export class CofreConnectionError extends Error {
   }
 }
 
+const signatureTexts = {
+  missing: "The message has no signature of this kind",
+  wrong: "No signature of the message is by this key",
+  too_old: "The message was signed too long ago, or in the future",
+  malformed: "The message is not a notification",
+} as const;
+
+/** A message that is not a notification of this server. */
+export class CofreSignatureError extends Error {
+  override readonly name = "CofreSignatureError";
+  readonly reason: keyof typeof signatureTexts;
+
+  constructor(reason: keyof typeof signatureTexts) {
+    super(signatureTexts[reason]);
+    this.reason = reason;
+  }
+}
+
 function fieldOf(code: string): string | undefined {
   for (const [field, codes] of Object.entries(errorFields))
     if (codes.split(" ").includes(code)) return field;

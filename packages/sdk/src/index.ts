@@ -17,8 +17,17 @@ export {
   type RefundRequest,
   type StoredCard,
 } from "./cofre.ts";
-export { CofreConnectionError, CofreRequestError } from "./errors.ts";
+export { CofreConnectionError, CofreRequestError, CofreSignatureError } from "./errors.ts";
 export type * from "./generated/types.ts";
+export * as notifications from "./notifications.ts";
+export type {
+  HeadersLike,
+  Notification,
+  NotificationKeys,
+  ReceivedRequest,
+  ReceiverOptions,
+  VerifyOptions,
+} from "./notifications.ts";
 export type * from "./outcomes.ts";
 export type { CancelSignal, Fetch, FetchResponse, Runtime } from "./runtime.ts";
 export type { CallOptions, CofreOptions } from "./transport.ts";

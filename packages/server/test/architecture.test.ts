@@ -599,12 +599,12 @@ const sdkGlobals: Readonly<Record<string, readonly string[]>> = {
       .filter((name) => !/^(?:process|Buffer)\./.test(name))
       .map((name) => [name, []]),
   ),
-  // `Date.parse` reads a header.
-  Date: ["runtime.ts", "exchange.ts"],
+  // A header's date is read, and the time of a message is shown as a Date.
+  Date: ["runtime.ts", "exchange.ts", "notifications.ts"],
   "Math.random": ["runtime.ts"],
   setTimeout: ["runtime.ts"],
   fetch: ["runtime.ts"],
-  crypto: ["runtime.ts"],
+  crypto: ["runtime.ts", "notifications.ts"],
 };
 
 /** Packages that a file may import besides the files of the SDK. */
