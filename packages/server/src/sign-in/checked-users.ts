@@ -1,11 +1,12 @@
 import type { RowField, RowKind, RowMacs } from "../vault/row-mac.ts";
 import { type AuditHead, type AuditRow, chainOf } from "../user/audit-chain.ts";
-import type {
-  UserChange,
-  UserResult,
-  UserStore,
-  UserRecord,
-  SessionRecord,
+import {
+  nameKeyOf,
+  type UserChange,
+  type UserResult,
+  type UserStore,
+  type UserRecord,
+  type SessionRecord,
 } from "../user/user-store.ts";
 import type { UserId } from "../user/user.ts";
 
@@ -43,7 +44,11 @@ export class CheckedUsers implements UserStore {
   }
 
   async userByName(key: string): Promise<UserRecord | undefined> {
-    return this.#genuine(await this.#parts.store.userByName(key));
+    const user = this.#genuine(await this.#parts.store.userByName(key));
+    // The MAC covers the name, but not the key by which the store finds it.
+    if (user === undefined || nameKeyOf(user.name) === key) return user;
+    this.#refuse("person", user.id);
+    return undefined;
   }
 
   async userByInvitation(digest: string): Promise<UserRecord | undefined> {
@@ -134,12 +139,15 @@ export class CheckedUsers implements UserStore {
     mac: Uint8Array | undefined,
   ): boolean {
     if (this.#parts.macs.accepts(kind, fields, mac)) return true;
-    const key = `${kind} ${id}`;
-    if (!this.#refused.has(key) && this.#refused.size < maxRemembered) {
-      this.#refused.add(key);
-      this.#parts.refused(kind, id);
-    }
+    this.#refuse(kind, id);
     return false;
+  }
+
+  #refuse(kind: RowKind, id: string): void {
+    const key = `${kind} ${id}`;
+    if (this.#refused.has(key) || this.#refused.size >= maxRemembered) return;
+    this.#refused.add(key);
+    this.#parts.refused(kind, id);
   }
 }
 
