@@ -1,6 +1,7 @@
 import manifest from "../package.json" with { type: "json" };
 import { type Cofre, startCofre } from "./app.ts";
 import { ReadyFileError, removeReadyFile, writeReadyFile } from "./start/ready-file.ts";
+import { recoverKeys } from "./start/recover-keys.ts";
 import { startTemporary } from "./start/temporary-cofre.ts";
 import { backUp, beginIncarnation, openAudit, openMoveSides, restore } from "./start/commands.ts";
 import {
@@ -123,6 +124,7 @@ async function runClient(command: ClientCommand, call: CommandCall): Promise<voi
     backUp,
     restore,
     beginIncarnation,
+    recoverKeys,
     stopRequested: () => {
       const closed = Promise.withResolvers<void>();
       stop = closed.resolve;

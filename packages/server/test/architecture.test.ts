@@ -289,6 +289,7 @@ const arrows: readonly {
       "../package.json",
       "app.ts",
       "start/commands.ts",
+      "start/recover-keys.ts",
       "start/temporary-cofre.ts",
       "start/ready-file.ts",
       "cli/",
@@ -388,6 +389,7 @@ const ownedModules: Readonly<Record<string, readonly string[]>> = {
     "cli/recovery/files.ts",
     "start/ready-file.ts",
     "start/credential-file.ts",
+    "start/open-recovery-key.ts",
   ],
   "node:child_process": ["cli/child-process.ts"],
   // The search for card numbers reads files, and the console's endpoint reads its own.

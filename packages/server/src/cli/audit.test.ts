@@ -45,6 +45,7 @@ async function run(
     onStopSignal: () => assert.fail("no signal is awaited"),
     startTemporary: () => assert.fail("no Cofre is started"),
     beginIncarnation: () => assert.fail("no incarnation begins"),
+    recoverKeys: () => assert.fail("no keys are recovered"),
     restore: () => assert.fail("nothing is restored"),
     stopRequested: () => assert.fail("it ends by itself"),
     clock: systemClock,

@@ -35,6 +35,7 @@ function saidWith(
     onStopSignal: unused,
     startTemporary: unused,
     beginIncarnation: unused,
+    recoverKeys: () => assert.fail("no keys are recovered"),
     stopRequested: unused,
     clock: systemClock,
     random: new SystemRandom(),

@@ -7,6 +7,7 @@ import type { Scheduler } from "../kernel/scheduler.ts";
 import type { Secret } from "../kernel/secret.ts";
 import type { MoveSides } from "../store-migration/move-store.ts";
 import type { AuditLog } from "../user/audit-log.ts";
+import type { RecoveryKey } from "../vault/recovery/recovery-key.ts";
 import type { BackedUp, Restored } from "../stores/backup.ts";
 
 /** Exit codes: 0 success, 1 failure, 2 invalid command line. */
@@ -105,6 +106,16 @@ export interface TemporaryCofre {
 export const stopSignals = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"] as const;
 export type StopSignal = (typeof stopSignals)[number];
 
+/** What a recovery key opened. */
+export interface RecoveredKeys {
+  /** Keys in the file of wrapped keys. */
+  readonly keys: number;
+  /** Secrets in files of their own. */
+  readonly secrets: number;
+  /** Id of the root key that wraps them now; undefined when they were only opened. */
+  readonly rootKeyId: string | undefined;
+}
+
 /** The process, as seen by a command. */
 export interface CommandHost {
   /** Standard input. */
@@ -141,6 +152,15 @@ export interface CommandHost {
    * Rejects with an error whose message may be shown.
    */
   readonly beginIncarnation: (config: Config) => Promise<number | undefined>;
+  /**
+   * Opens the keys of a data directory with the recovery key and, with `replaceRoot`, wraps them by
+   * the root key of the settings; rejects with ClientProblem.
+   */
+  readonly recoverKeys: (
+    config: Config,
+    recovery: RecoveryKey,
+    replaceRoot: boolean,
+  ) => Promise<RecoveredKeys>;
   /** Resolves when the process gets a stop signal, or the reader of its output has closed it. */
   readonly stopRequested: () => Promise<unknown>;
   /**

@@ -41,6 +41,7 @@ async function run(
     onStopSignal: () => assert.fail("no signal is awaited"),
     startTemporary: () => assert.fail("no Cofre is started"),
     beginIncarnation: () => assert.fail("no incarnation begins"),
+    recoverKeys: () => assert.fail("no keys are recovered"),
     restore: () => assert.fail("nothing is restored"),
     openAudit: () => assert.fail("a scan reads no audit log"),
     stopRequested: () => assert.fail("a scan ends by itself"),

@@ -9,6 +9,7 @@ import { readConfig } from "./read-config.ts";
 import { settingsAsMarkdown, settingsAsText } from "./reference.ts";
 import { type Config, settingRows } from "./settings.ts";
 
+const fingerprint = `sha256:${"0".repeat(64)}`;
 const noFile = () => ({ problem: "cannot be read" });
 
 function read(
@@ -185,6 +186,26 @@ describe("refusals", () => {
         COFRE_ROOT_KEY_SECRET_FILE: "credentials",
       },
       /^COFRE_ROOT_KEY is in a partition whose address COFRE_ROOT_KEY_ENDPOINT must name/,
+    ],
+    [
+      { COFRE_RECOVERY_KEY: "sha256:5f" },
+      /^COFRE_RECOVERY_KEY must be sha256: and 64 hexadecimal digits/,
+    ],
+    [
+      { COFRE_RECOVERY_KEY: fingerprint },
+      /^COFRE_RECOVERY_KEY needs COFRE_RECOVERY_PUBLIC_KEY with the name of the file/,
+    ],
+    [
+      { COFRE_RECOVERY_PUBLIC_KEY: "recovery.pub" },
+      /^COFRE_RECOVERY_PUBLIC_KEY needs COFRE_RECOVERY_KEY with the fingerprint/,
+    ],
+    [
+      {
+        COFRE_RECOVERY_KEY: fingerprint,
+        COFRE_RECOVERY_PUBLIC_KEY: "recovery.pub",
+        COFRE_DATA_DIR: ":memory:",
+      },
+      /^COFRE_RECOVERY_KEY needs a persistent COFRE_DATA_DIR/,
     ],
     [
       { COFRE_ROOT_KEY_SECRET_FILE: "token" },

@@ -56,6 +56,7 @@ export function readConfig(sources: ConfigSources): ConfigReading {
       ...databaseProblems(values),
       ...tlsProblems(values),
       ...rootKeyProblems(values),
+      ...recoveryKeyProblems(values),
       ...keyProblems(values),
       ...fixtureProblems(values),
     );
@@ -211,6 +212,21 @@ function rootKeyProblems(values: Readonly<Record<string, unknown>>): string[] {
       "COFRE_ROOT_KEY is in a partition whose address COFRE_ROOT_KEY_ENDPOINT must name.",
     );
   return problems;
+}
+
+/** The fingerprint is pinned in the configuration: a program that replaces the file gets no key. */
+function recoveryKeyProblems(values: Readonly<Record<string, unknown>>): string[] {
+  const { recoveryKey, recoveryKeyFile, dataDirectory } = values as Partial<Config>;
+  if (recoveryKey === undefined && recoveryKeyFile === undefined) return [];
+  if (recoveryKey === undefined)
+    return ["COFRE_RECOVERY_PUBLIC_KEY needs COFRE_RECOVERY_KEY with the fingerprint of its key."];
+  if (recoveryKeyFile === undefined)
+    return [
+      "COFRE_RECOVERY_KEY needs COFRE_RECOVERY_PUBLIC_KEY with the name of the file recovery.pub.",
+    ];
+  return dataDirectory === ":memory:"
+    ? ["COFRE_RECOVERY_KEY needs a persistent COFRE_DATA_DIR, which has the keys to recover."]
+    : [];
 }
 
 const shortestKeyBeyondLoopback = 16;

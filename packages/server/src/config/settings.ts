@@ -108,6 +108,20 @@ export const settings = {
     read: wholeNumber(100, 60_000),
     doc: "Time limit of one call to the key service, in milliseconds.",
   },
+  recoveryKey: {
+    variable: "COFRE_RECOVERY_KEY",
+    form: "sha256: and 64 hexadecimal digits",
+    fallback: undefined,
+    read: readFingerprint,
+    doc: "Fingerprint of the [recovery key](recovery.md) for which the keys are sealed too, as `cofre recovery init` prints it. Keys are sealed for no other.",
+  },
+  recoveryKeyFile: {
+    variable: "COFRE_RECOVERY_PUBLIC_KEY",
+    form: "file",
+    fallback: undefined,
+    read: readDirectory,
+    doc: "The `recovery.pub` of COFRE_RECOVERY_KEY.",
+  },
   requestLog: {
     variable: "COFRE_REQUEST_LOG",
     form: "true or false",
@@ -405,6 +419,12 @@ function readHeaderName(text: string): Reading<string> {
     );
   if (/^[a-z][a-z0-9-]{0,63}$/.test(name) && !isTaken) return { value: name };
   return { problem: "must be the name of a header that holds addresses, such as X-Forwarded-For" };
+}
+
+function readFingerprint(text: string): Reading<string> {
+  return /^sha256:[0-9a-f]{64}$/.test(text)
+    ? { value: text }
+    : { problem: "must be sha256: and 64 hexadecimal digits, as `cofre recovery init` prints it" };
 }
 
 function readHost(text: string): Reading<string> {

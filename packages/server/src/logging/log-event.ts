@@ -233,6 +233,16 @@ export const logEvents = {
     doc: "The key service unwraps with the root key again.",
     fields: { keyId: "text" },
   },
+  recovery_key: {
+    level: "info",
+    doc: "Every key is sealed for this [recovery key](recovery.md#sealing-keys). `made`: number of keys that were not before this start. A fingerprint that you do not know, or did not expect, is an alarm.",
+    fields: { recoveryKey: "text", made: "number" },
+  },
+  recovery_wraps_altered: {
+    level: "error",
+    doc: "What was stored for the recovery key did not open this number of keys: it was altered or damaged. It has been replaced. Determine what wrote to the key files.",
+    fields: { recoveryKey: "text", altered: "number" },
+  },
   row_refused: {
     level: "error",
     doc: "A row of a user or session was written [without this installation's keys](audit.md#users-and-sessions): it is treated as missing.",

@@ -13,6 +13,7 @@ import type { AuditRow } from "../user/audit-chain.ts";
 import type { AuditLog } from "../user/audit-log.ts";
 import { KeyringError } from "../vault/key-provider.ts";
 import { Keyring } from "../vault/keyring.ts";
+import { recoverable } from "../vault/recovery/recovery-wraps.ts";
 import { hasKeyFiles, openKeyFiles } from "../vault/root-key-file.ts";
 import { RowMacs } from "../vault/row-mac.ts";
 import { lastUnkeyedEntryOf, openKeys, upgradeNoteOf } from "./open-keys.ts";
@@ -55,7 +56,8 @@ async function entryCheckOf(config: Config): Promise<((row: AuditRow) => boolean
   const root = remoteRootKey(config, systemPorts);
   const random = ownRandom;
   const files = await openKeyFiles({ directory, environment, create: false, random, root });
-  const { provider, store, secretFile } = files;
+  const { store, secretFile } = files;
+  const provider = recoverable(files.provider, undefined);
   const keyring = await Keyring.open({
     provider,
     store,

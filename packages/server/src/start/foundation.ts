@@ -8,6 +8,7 @@ import { ConcurrentFirstStart } from "../operations/sandbox-account.ts";
 import { SlotLeaseKeeper } from "../recovery/slot-lease-keeper.ts";
 import { StoreOpenError } from "../stores/embedded/open-error.ts";
 import type { RunningStore } from "../stores/store.ts";
+import type { RecoveryWraps } from "../vault/recovery/recovery-wraps.ts";
 import { refuseOlderBackup, refuseOtherKeys } from "./key-checks.ts";
 import { startJobs } from "./jobs.ts";
 import { slotEvent } from "./log-events.ts";
@@ -60,7 +61,8 @@ export async function openFoundation(
   // Keys are created once, before anything is sealed. Lost keys must be restored from a backup: new
   // ones never replace them.
   const keys = await openKeys(config, ports, isNew, pair);
-  const { vault, upgrade, keySetId, remoteRoot: provider } = keys;
+  const { vault, upgrade, keySetId, remoteRoot: provider, recovery } = keys;
+  if (recovery !== undefined) reportRecovery(log, recovery);
   if (provider !== undefined)
     await startJobs([new RootKeyWatch({ provider, scheduler, log })], parts);
   if (!isNew) await refuseOtherKeys(config, store, vault, keySetId);
@@ -74,4 +76,10 @@ export async function openFoundation(
   if (!isNew) await incarnation?.keeper.start(keySetId, false);
   parts.defer(() => incarnation?.keeper.stop());
   return { store, slotAssignment, known, keys, incarnation };
+}
+
+function reportRecovery(log: Log, { key, made, altered }: RecoveryWraps): void {
+  const recoveryKey = key.fingerprint;
+  log.write({ event: "recovery_key", recoveryKey, made });
+  if (altered > 0) log.write({ event: "recovery_wraps_altered", recoveryKey, altered });
 }

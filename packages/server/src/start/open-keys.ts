@@ -21,6 +21,8 @@ import {
   type Sealing,
 } from "../vault/sealed-secret.ts";
 import type { Vault } from "../vault/vault.ts";
+import { recoverable, type RecoveryWraps } from "../vault/recovery/recovery-wraps.ts";
+import { openRecoveryKey } from "./open-recovery-key.ts";
 import { remoteRootKey } from "./open-root-key.ts";
 import { ownRandom, type Ports } from "./ports.ts";
 
@@ -39,6 +41,8 @@ export interface Keys {
   readonly keySetId: string;
   /** The root key, if a key service holds it. */
   readonly remoteRoot: KeyProvider | undefined;
+  /** Wraps for the recovery key, if there is one. */
+  readonly recovery: RecoveryWraps | undefined;
 }
 
 /**
@@ -58,6 +62,7 @@ export async function openKeys(
   const { environment, dataDirectory: directory } = config;
   const { clock, random } = ports;
   const root = remoteRootKey(config, ports);
+  const recovery = await openRecoveryKey(config);
   const upgrade: RowUpgrade = create
     ? { ...noEarlierRows }
     : { earlier: "read", lastUnkeyedEntry: 0 };
@@ -71,12 +76,21 @@ export async function openKeys(
     provider: createMemoryKeyProvider(random),
     store: createMemoryWrappedKeyStore(),
   };
-  const keyring = await Keyring.open({ provider, store, environment, random, clock, create });
+  const keyring = await Keyring.open({
+    provider: recoverable(provider, recovery),
+    store,
+    environment,
+    random,
+    clock,
+    create,
+    recovery,
+  });
   const label = `${environment}/notifications`;
   const file = files?.secretFile("notifications") ?? createMemorySecretFile();
   const own = {
-    provider: files?.provider ?? createMemoryKeyProvider(ownRandom),
+    provider: recoverable(files?.provider ?? createMemoryKeyProvider(ownRandom), recovery),
     random: ownRandom,
+    recovery,
   };
   const storage = createSealedSecret({ ...own, file, label });
   const note = upgradeNoteOf(config, {
@@ -94,6 +108,7 @@ export async function openKeys(
       isEarlierWritten: () => upgrade.earlier !== "none",
     }),
     remoteRoot: root,
+    recovery,
     vault: createLocalVault({ keyring, environment, random, upgrade }),
     worldVault: createLocalVault({ keyring, environment, random }),
     macs: new RowMacs((label) => keyring.derivedKey(label), upgrade),

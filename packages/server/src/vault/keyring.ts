@@ -13,6 +13,7 @@ import {
   KeysChangedElsewhere,
   provenWrap,
 } from "./key-provider.ts";
+import type { RecoveryWraps } from "./recovery/recovery-wraps.ts";
 
 /** `epoch`: the stored name of the key encryption keys. */
 export const keyPurposes = ["epoch", "fingerprint"] as const;
@@ -81,6 +82,8 @@ interface KeyringOptions {
    * keys open nothing.
    */
   readonly create: boolean;
+  /** Adds what the stored keys lack, if there is a recovery key. */
+  readonly recovery?: RecoveryWraps | undefined;
   readonly limits?: Partial<KeyringLimits>;
 }
 
@@ -143,7 +146,32 @@ export class Keyring {
     const keyring = new Keyring({ ...options, limits: { ...defaultLimits, ...options.limits } });
     // If several processes start for the first time at once, one creates the keys.
     await retryOnConflict(async () => await keyring.#load());
+    if (options.recovery !== undefined) await keyring.#addRecoveryWraps(options.recovery);
     return keyring;
+  }
+
+  /** Stores the wraps for the recovery key that the stored keys lack, and reads them back. */
+  async #addRecoveryWraps(recovery: RecoveryWraps): Promise<void> {
+    await this.#change(async () => {
+      const held = [this.#fingerprinting(), ...this.#keks.values()];
+      const whole = held.map((each) => this.#withRecoveryWrap(each, recovery));
+      if (whole.every((each, at) => each === held[at])) return;
+      await this.#save(whole);
+      // Read back: what is stored counts.
+      await this.#load();
+      const isStored = [this.#fingerprinting(), ...this.#keks.values()].every(
+        (each) => this.#withRecoveryWrap(each, recovery) === each,
+      );
+      if (!isStored) throw new KeyringError("the wraps for the recovery key were not stored");
+    });
+  }
+
+  #withRecoveryWrap(held: LoadedKey, recovery: RecoveryWraps): LoadedKey {
+    const { purpose, id, wrapped } = held.record;
+    const bytes = held.key.export();
+    const whole = recovery.missing(wrapped, bytes, this.#label(purpose, id));
+    bytes.fill(0);
+    return whole === undefined ? held : { ...held, record: { ...held.record, wrapped: whole } };
   }
 
   async #load(): Promise<void> {

@@ -38,8 +38,12 @@ interface KeyFilesOptions {
   readonly isSeparate?: () => boolean;
 }
 
-interface KeyFiles {
+interface KeyFiles extends StoredKeyFiles {
   readonly provider: KeyProvider;
+}
+
+/** What is stored below the root key. */
+interface StoredKeyFiles {
   readonly store: WrappedKeyStore;
   /**
    * `<name>.sealed`, for another secret that is sealed under the root key. Back it up like the
@@ -48,7 +52,7 @@ interface KeyFiles {
   readonly secretFile: (name: string) => SecretFile;
 }
 
-const { link, mkdir, open, readdir, rm } = promises;
+const { link, mkdir, open, readdir, rename, rm } = promises;
 
 const magic = Buffer.from("cofre root key 1\n", "latin1");
 const checkLength = 32;
@@ -81,9 +85,30 @@ export async function openKeyFiles({
         await openRoot({ directory, environment, create, random }),
         isSeparate,
       ),
+    ...storedKeyFiles(directory, random),
+  };
+}
+
+/** The files below the root key, without opening it. */
+export function storedKeyFiles(directory: string, random: Random): StoredKeyFiles {
+  return {
     store: keysFiles(directory, random),
     secretFile: (name) => secretFile(join(directory, `${name}.sealed`), directory, random),
   };
+}
+
+/**
+ * Creates `root.key` in place of one that was lost, unless there is one. The keys that the lost one
+ * wrapped have to be wrapped again.
+ */
+export async function createRootKey(
+  directory: string,
+  environment: string,
+  random: Random,
+): Promise<void> {
+  const path = join(directory, "root.key");
+  if ((await readPrivate(path, largestRootFile)) === undefined)
+    await makeRoot(path, directory, environment, random);
 }
 
 /** The root key in `root.key`, owned by the caller. */
@@ -273,6 +298,19 @@ function secretFile(path: string, directory: string, random: Random): SecretFile
       const kept = await readPrivate(path, largestSecretFile);
       if (kept === undefined) throw new KeyringError(`${path} has vanished after it was made`);
       return kept;
+    },
+
+    async replace(sealed) {
+      const temporary = temporaryPath(path, random);
+      try {
+        await writeDurably(temporary, sealed);
+        await rename(temporary, path);
+        await syncDirectory(directory);
+      } catch (error) {
+        throw new KeyringError(`${path} could not be written (${codeOf(error)})`);
+      } finally {
+        await rm(temporary, { force: true });
+      }
     },
   };
 }

@@ -22,7 +22,11 @@ const label = "sandbox/notifications";
 const text = "a secret of any length ".repeat(100);
 
 function fileWith(sealed: Uint8Array): SecretFile {
-  return { load: async () => sealed, saveFirst: async () => sealed };
+  return {
+    load: async () => sealed,
+    saveFirst: async () => sealed,
+    replace: () => assert.fail("the secret is not replaced"),
+  };
 }
 
 async function sealedText(): Promise<{ readonly file: SecretFile; readonly sealed: Uint8Array }> {

@@ -2,6 +2,7 @@ import { hkdfSync, type KeyObject } from "node:crypto";
 import type { Random } from "../kernel/random.ts";
 import { decryptGcm, encryptGcm, keyLength, nonceLength, tagLength } from "./aes.ts";
 import { KeyringError, type KeyProvider, provenWrap } from "./key-provider.ts";
+import type { RecoveryWraps } from "./recovery/recovery-wraps.ts";
 
 /**
  * Storage of one sealed secret. `saveFirst` stores its argument durably and atomically unless a
@@ -10,6 +11,8 @@ import { KeyringError, type KeyProvider, provenWrap } from "./key-provider.ts";
 export interface SecretFile {
   load(): Promise<Uint8Array | undefined>;
   saveFirst(sealed: Uint8Array): Promise<Uint8Array>;
+  /** Replaces the stored secret durably and atomically. */
+  replace(sealed: Uint8Array): Promise<void>;
 }
 
 export interface SealedSecretOptions {
@@ -21,6 +24,8 @@ export interface SealedSecretOptions {
    * label does not open.
    */
   readonly label: string;
+  /** Adds what the stored secret lacks, if there is a recovery key. */
+  readonly recovery?: RecoveryWraps | undefined;
 }
 
 /** A secret of the installation, of any length, sealed under the root key and stored in a file. */
@@ -42,12 +47,45 @@ export function createSealedSecret(options: SealedSecretOptions): SealedSecret {
   return {
     async load() {
       const sealed = await file.load();
-      return sealed === undefined ? undefined : open(options, sealed);
+      if (sealed === undefined) return undefined;
+      const content = await open(options, sealed);
+      await addRecoveryWrap(options, sealed);
+      return content;
     },
     async save(content) {
       return open(options, await file.saveFirst(await seal(options, content)));
     },
   };
+}
+
+/** Stores the wrap for the recovery key, if the stored secret lacks it. */
+async function addRecoveryWrap(
+  { provider, file, label, recovery }: SealedSecretOptions,
+  sealed: Uint8Array,
+): Promise<void> {
+  if (recovery === undefined) return;
+  const whole = await withWrappedKey(sealed, label, async (wrapped) => {
+    const dek = await provider.unwrap(wrapped, label);
+    const missing = recovery.missing(wrapped, dek, label);
+    dek.fill(0);
+    return missing;
+  });
+  if (whole !== undefined) await file.replace(whole);
+}
+
+/**
+ * A sealed secret with another form of its wrapped data key; undefined if `change` gives none.
+ * Rejects with KeyringError when it is not a sealed secret.
+ */
+export async function withWrappedKey(
+  sealed: Uint8Array,
+  label: string,
+  change: (wrapped: Uint8Array) => Promise<Uint8Array | undefined>,
+): Promise<Uint8Array | undefined> {
+  const parts = partsOf(sealed);
+  if (parts === undefined) throw doesNotOpen(label);
+  const changed = await change(parts.wrapped);
+  return changed === undefined ? undefined : joined(changed, parts.rest);
 }
 
 /** Seals secrets that are stored with other data, each under its own label. */
@@ -153,8 +191,7 @@ async function seal(
     const wrapped = await provenWrap(provider, dek, label);
     const nonce = random.bytes(nonceLength);
     const { ciphertext, tag } = encryptGcm(dek, nonce, Buffer.from(label), content);
-    const length = Uint8Array.of(wrapped.length >> 8, wrapped.length & 0xff);
-    return Buffer.concat([magic, length, wrapped, nonce, tag, ciphertext]);
+    return joined(wrapped, Buffer.concat([nonce, tag, ciphertext]));
   } finally {
     dek.fill(0);
     content.fill(0);
@@ -165,21 +202,38 @@ async function open(
   { provider, label }: Pick<SealedSecretOptions, "provider" | "label">,
   sealed: Uint8Array,
 ): Promise<Uint8Array> {
-  const wrappedAt = magic.length + 2;
-  const nonceAt = wrappedAt + (sealed[magic.length] ?? 0) * 256 + (sealed[magic.length + 1] ?? 0);
-  const tagAt = nonceAt + nonceLength;
-  const textAt = tagAt + tagLength;
-  if (!magic.equals(sealed.subarray(0, magic.length)) || sealed.length < textAt)
-    throw doesNotOpen(label);
-  const dek = await provider.unwrap(sealed.subarray(wrappedAt, nonceAt), label);
+  const parts = partsOf(sealed);
+  if (parts === undefined) throw doesNotOpen(label);
+  const nonce = parts.rest.subarray(0, nonceLength);
+  const tag = parts.rest.subarray(nonceLength, nonceLength + tagLength);
+  const ciphertext = parts.rest.subarray(nonceLength + tagLength);
+  const dek = await provider.unwrap(parts.wrapped, label);
   try {
-    const encrypted = { ciphertext: sealed.subarray(textAt), tag: sealed.subarray(tagAt, textAt) };
-    const content = decryptGcm(dek, sealed.subarray(nonceAt, tagAt), Buffer.from(label), encrypted);
+    const content = decryptGcm(dek, nonce, Buffer.from(label), { ciphertext, tag });
     if (content === undefined) throw doesNotOpen(label);
     return content;
   } finally {
     dek.fill(0);
   }
+}
+
+interface SealedParts {
+  readonly wrapped: Uint8Array;
+  /** Nonce, tag, ciphertext. */
+  readonly rest: Uint8Array;
+}
+
+function partsOf(sealed: Uint8Array): SealedParts | undefined {
+  const wrappedAt = magic.length + 2;
+  const restAt = wrappedAt + (sealed[magic.length] ?? 0) * 256 + (sealed[magic.length + 1] ?? 0);
+  if (!magic.equals(sealed.subarray(0, magic.length))) return undefined;
+  if (sealed.length < restAt + nonceLength + tagLength) return undefined;
+  return { wrapped: sealed.subarray(wrappedAt, restAt), rest: sealed.subarray(restAt) };
+}
+
+function joined(wrapped: Uint8Array, rest: Uint8Array): Uint8Array {
+  const length = Uint8Array.of(wrapped.length >> 8, wrapped.length & 0xff);
+  return Buffer.concat([magic, length, wrapped, rest]);
 }
 
 /** Has the lifetime of the process: for in-memory installations. */
@@ -188,5 +242,6 @@ export function createMemorySecretFile(): SecretFile {
   return {
     load: async () => kept,
     saveFirst: async (sealed) => (kept ??= sealed),
+    replace: async (sealed) => void (kept = sealed),
   };
 }

@@ -1,4 +1,4 @@
 /** The files of a recovery key, and what the command does. */
 export const keyFile = "recovery.pub";
 export const recordFile = "recovery-record.json";
-export const recoveryWords = ["init", "renew", "drill"] as const;
+export const recoveryWords = ["init", "renew", "drill", "open"] as const;

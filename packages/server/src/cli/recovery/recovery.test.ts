@@ -49,6 +49,7 @@ async function run(args: readonly string[], input: string | Typist = ""): Promis
     onStopSignal: () => assert.fail("no signal is awaited"),
     startTemporary: () => assert.fail("no Cofre is started"),
     beginIncarnation: () => assert.fail("no incarnation begins"),
+    recoverKeys: () => assert.fail("no keys are recovered"),
     restore: () => assert.fail("nothing is restored"),
     openAudit: () => assert.fail("no audit log is read"),
     stopRequested: () => assert.fail("the ceremony ends by itself"),
@@ -124,7 +125,7 @@ describe("cofre recovery", () => {
     const folder = folderOf(context);
     const out = ["--out", folder];
     for (const [args, expected] of [
-      [[], /^recovery needs one of init, renew, drill\.$/],
+      [[], /^recovery needs one of init, renew, drill, open\.$/],
       [["init", ...out], /at a terminal\. --json prints them/],
       [["init", "--json", ...out, "--shares", "1"], /^There can be 2 to 16 shares/],
       [["init", "--json", ...out, "--shares", "17"], /^There can be 2 to 16 shares/],

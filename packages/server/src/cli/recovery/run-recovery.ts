@@ -1,3 +1,4 @@
+import type { Config } from "../../config/settings.ts";
 import {
   opensCanary,
   printRecoveryKeyFile,
@@ -8,7 +9,13 @@ import {
 } from "../../vault/recovery/recovery-key.ts";
 import { joinShares, makeShares, mostShares, readShare } from "../../vault/recovery/slip39.ts";
 import { ClientProblem } from "../client-problem.ts";
-import { type CommandCall, type CommandHost, type ExitCode, exitCodes } from "../command.ts";
+import {
+  type CommandCall,
+  type CommandHost,
+  type ExitCode,
+  exitCodes,
+  type RecoveredKeys,
+} from "../command.ts";
 import { handOver } from "./ceremony.ts";
 import { collectShares } from "./collect-shares.ts";
 import { refuseExisting, textOfFile, writeNewFiles } from "./files.ts";
@@ -16,7 +23,7 @@ import { keyFile, recordFile, recoveryWords } from "./names.ts";
 import { printRecord, readRecord, timeText } from "./record.ts";
 import { openScreen } from "./screen.ts";
 
-const acts = { init, renew, drill } as const satisfies Record<
+const acts = { init, renew, drill, open } as const satisfies Record<
   (typeof recoveryWords)[number],
   (call: CommandCall, host: CommandHost) => Promise<ExitCode>
 >;
@@ -169,13 +176,23 @@ async function drill(call: CommandCall, host: CommandHost): Promise<ExitCode> {
     );
   if (!opensCanary(key, file))
     throw new ClientProblem("The shares do not open the canary in the file: the file was altered.");
+  const opened = call.flags.has("--data-dir")
+    ? await host.recoverKeys(configOf(call, host), key, false)
+    : undefined;
   const at = timeText(host.clock.now());
+  const keys = opened === undefined ? {} : { keys: opened.keys, secrets: opened.secrets };
   host.print(
     call.flags.has("--json")
-      ? JSON.stringify({ at, drill: "opened", recovery_key: fingerprint, shares })
-      : `${at} shares ${shares.join(", ")} opened the canary of the recovery key ${fingerprint}`,
+      ? JSON.stringify({ at, drill: "opened", recovery_key: fingerprint, shares, ...keys })
+      : `${at} shares ${shares.join(", ")} opened ${openedText(opened)} of the recovery key ${fingerprint}`,
   );
   return exitCodes.done;
+}
+
+function openedText(opened: RecoveredKeys | undefined): string {
+  return opened === undefined
+    ? "the canary"
+    : `the canary, ${opened.keys} keys and ${opened.secrets} secrets`;
 }
 
 function recoveryKeyFile({ flags }: CommandCall): RecoveryKeyFile {
@@ -185,6 +202,41 @@ function recoveryKeyFile({ flags }: CommandCall): RecoveryKeyFile {
   const file = readRecoveryKeyFile(textOfFile(path));
   if (file === undefined) throw new ClientProblem(`${path} is not a recovery key, or was altered.`);
   return file;
+}
+
+// --- open ----------------------------------------------------------------------------------------
+
+async function open(call: CommandCall, host: CommandHost): Promise<ExitCode> {
+  const config = configOf(call, host);
+  const { key, shares } = await collectShares(openScreen(host));
+  const recovered = await host.recoverKeys(config, key, true);
+  const { keys, secrets, rootKeyId } = recovered;
+  if (call.flags.has("--json"))
+    host.print(
+      JSON.stringify({
+        recovery_key: key.public.fingerprint,
+        shares,
+        keys,
+        secrets,
+        root_key: rootKeyId,
+      }),
+    );
+  else {
+    host.print(
+      `${keys} keys and ${secrets} secrets in ${config.dataDirectory} are wrapped by the root key ${rootKeyId ?? ""}.`,
+    );
+    host.say("Back up the keys, and the root key if it is a file, before Cofre starts.");
+  }
+  return exitCodes.done;
+}
+
+function configOf({ flags }: CommandCall, host: CommandHost): Config {
+  const from = flags.get("--data-dir");
+  const reading = host.config(new Map(from === undefined ? [] : [["--data-dir", from]]));
+  if ("problems" in reading) throw misuse(reading.problems.join("\n"));
+  if (reading.config.dataDirectory === ":memory:")
+    throw misuse("COFRE_DATA_DIR is :memory:, which has no keys to recover.");
+  return reading.config;
 }
 
 function misuse(problem: string): ClientProblem {

@@ -1,0 +1,347 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { describe, test, type TestContext } from "node:test";
+import { fileURLToPath } from "node:url";
+import { fakeTransit } from "../key-services/fake-transit.ts";
+import {
+  directBody,
+  integrationKey,
+  startTestServer,
+  testCard,
+  type TestServer,
+} from "../server.ts";
+import { earlier, earlierFolder } from "./earlier-installation.ts";
+
+const program = fileURLToPath(new URL("../../bin/cofre.js", import.meta.url));
+
+interface Ended {
+  readonly code: number | null;
+  readonly output: string;
+  readonly problems: string;
+}
+
+/** `cofre recovery` as an operator runs it, with shares on standard input. */
+async function recovery(
+  args: readonly string[],
+  {
+    shares = [],
+    environment = {},
+  }: {
+    readonly shares?: readonly string[];
+    readonly environment?: Readonly<Record<string, string>>;
+  } = {},
+): Promise<Ended> {
+  const child = spawn(process.execPath, [program, "recovery", ...args], {
+    env: { PATH: process.env["PATH"] ?? "", ...environment },
+    stdio: ["pipe", "pipe", "pipe"],
+  });
+  // The command may end before it has read everything.
+  child.stdin.on("error", () => undefined);
+  child.stdin.end(shares.map((share) => `${share}\n`).join(""));
+  const [output, problems] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    once(child, "exit"),
+  ]);
+  return { code: child.exitCode, output, problems };
+}
+
+interface Made {
+  readonly shares: readonly string[];
+  readonly fingerprint: string;
+  readonly environment: Readonly<Record<string, string>>;
+  readonly publicFile: string;
+}
+
+function newFolder(context: TestContext): string {
+  const folder = mkdtempSync(join(tmpdir(), "cofre-recovery-"));
+  context.after(() => rmSync(folder, { recursive: true }));
+  return folder;
+}
+
+/** A recovery key of 3 of 5 shares, and the settings of a server that uses it. */
+async function recoveryKey(context: TestContext): Promise<Made> {
+  const folder = newFolder(context);
+  const { code, output, problems } = await recovery(["init", "--json", "--out", folder]);
+  assert.equal(code, 0, problems);
+  const made = JSON.parse(output) as { recovery_key: string; shares: { words: string }[] };
+  const publicFile = join(folder, "recovery.pub");
+  return {
+    shares: made.shares.map(({ words }) => words),
+    fingerprint: made.recovery_key,
+    publicFile,
+    environment: { COFRE_RECOVERY_KEY: made.recovery_key, COFRE_RECOVERY_PUBLIC_KEY: publicFile },
+  };
+}
+
+const stored = ["4111111111111111", "5555555555554444", "4111111111111111", "378282246310005"];
+
+async function storeCards(server: TestServer): Promise<string[]> {
+  const tokens: string[] = [];
+  for (const number of stored) {
+    const { body } = await server.postJson("/ws/token", {
+      integration_key: integrationKey,
+      payment_type_code: "creditcard",
+      creditcard: {
+        ...testCard,
+        card_number: number,
+        card_cvv: number.length === 15 ? "1234" : "123",
+      },
+    });
+    assert.equal(body["status"], "SUCCESS", JSON.stringify(body));
+    tokens.push(String(body["token"]));
+  }
+  return tokens;
+}
+
+/** Charges each card; how many of them opened. */
+async function openedCards(
+  server: TestServer,
+  tokens: readonly string[],
+  key = integrationKey,
+): Promise<number> {
+  let opened = 0;
+  for (const [at, token] of tokens.entries()) {
+    const body = directBody(`after ${at}`, { creditcard: { token } });
+    const answer = await server.postJson("/ws/direct", { ...body, integration_key: key });
+    if (answer.body["status"] === "SUCCESS") opened += 1;
+  }
+  return opened;
+}
+
+/** The bytes of the key files of a directory. */
+function keyFiles(directory: string): Readonly<Record<string, string>> {
+  const names = readdirSync(directory).filter((name) => /^root\.key$|^keys\.|\.sealed$/.test(name));
+  return Object.fromEntries(
+    names.toSorted().map((name) => [name, readFileSync(join(directory, name), "hex")]),
+  );
+}
+
+function newest(directory: string): string {
+  const names = readdirSync(directory).filter((name) => /^keys\.\d+\.json$/.test(name));
+  return join(
+    directory,
+    names.toSorted((one, other) => one.localeCompare(other, "en", { numeric: true })).at(-1) ?? "",
+  );
+}
+
+function recoveryEvents(server: TestServer): unknown[] {
+  return server.events.filter(({ event }) => event.startsWith("recovery_"));
+}
+
+describe("an installation with a recovery key", () => {
+  test("whose root key was destroyed: three shares open every card, two none", async (context) => {
+    const key = await recoveryKey(context);
+    const directory = join(newFolder(context), "data");
+    const environment = { COFRE_DATA_DIR: directory, ...key.environment };
+    const first = await startTestServer({ environment });
+    const tokens = await storeCards(first);
+    await first[Symbol.asyncDispose]();
+    const root = readFileSync(join(directory, "root.key"));
+    rmSync(join(directory, "root.key"));
+    await assert.rejects(startTestServer({ environment }), { message: /root\.key is missing/ });
+
+    const before = keyFiles(directory);
+    const [one = "", two = "", three = "", four = "", five = ""] = key.shares;
+    const open = (shares: readonly string[]) =>
+      recovery(["open", "--data-dir", directory, "--json"], { shares });
+    const refused = await open([one, four]);
+    assert.deepEqual([refused.code, refused.output], [1, ""]);
+    assert.deepEqual(keyFiles(directory), before);
+    await assert.rejects(startTestServer({ environment }), { message: /root\.key is missing/ });
+
+    const opened = await open([five, two, three]);
+    assert.deepEqual([opened.code, opened.problems], [0, ""]);
+    const { shares, root_key: rootKey } = JSON.parse(opened.output) as Record<string, unknown>;
+    assert.deepEqual(shares, [2, 3, 5]);
+    assert.match(String(rootKey), /^[0-9a-f]{16}$/);
+
+    const second = await startTestServer({ environment });
+    assert.equal(await openedCards(second, tokens), stored.length);
+    assert.deepEqual(recoveryEvents(second), [
+      { event: "recovery_key", recoveryKey: key.fingerprint, made: 0 },
+    ]);
+    await second[Symbol.asyncDispose]();
+
+    // The lost root key is found again: it wraps nothing any more.
+    writeFileSync(join(directory, "root.key"), root, { mode: 0o600 });
+    await assert.rejects(startTestServer({ environment }), {
+      message: /wrapped by the root key .*, this one is/,
+    });
+  });
+
+  test("that had none before seals its keys at the next start, and once", async (context) => {
+    const key = await recoveryKey(context);
+    const directory = join(newFolder(context), "data");
+    const without = await startTestServer({ environment: { COFRE_DATA_DIR: directory } });
+    const tokens = await storeCards(without);
+    assert.deepEqual(recoveryEvents(without), []);
+    await without[Symbol.asyncDispose]();
+    const drill = () =>
+      recovery(["drill", "--recovery-key", key.publicFile, "--data-dir", directory], {
+        shares: key.shares,
+      });
+    const early = await drill();
+    assert.equal(early.code, 1);
+    assert.match(early.problems, /was not sealed for a recovery key/);
+
+    const environment = { COFRE_DATA_DIR: directory, ...key.environment };
+    const second = await startTestServer({ environment });
+    assert.deepEqual(recoveryEvents(second), [
+      { event: "recovery_key", recoveryKey: key.fingerprint, made: 4 },
+    ]);
+    await second[Symbol.asyncDispose]();
+    const { code, output } = await drill();
+    assert.equal(code, 0);
+    assert.match(
+      output,
+      /shares 1, 2, 3 opened the canary, 2 keys and 2 secrets of the recovery key/,
+    );
+    const sealed = keyFiles(directory);
+    const third = await startTestServer({ environment });
+    assert.deepEqual(recoveryEvents(third), [
+      { event: "recovery_key", recoveryKey: key.fingerprint, made: 0 },
+    ]);
+    await third[Symbol.asyncDispose]();
+    assert.deepEqual(keyFiles(directory), sealed);
+
+    // Without the setting it opens what has the wraps.
+    const last = await startTestServer({ environment: { COFRE_DATA_DIR: directory } });
+    assert.equal(await openedCards(last, tokens), stored.length);
+    await last[Symbol.asyncDispose]();
+  });
+
+  test("seals no key for a file whose fingerprint is not the setting", async (context) => {
+    const [key, intruder] = [await recoveryKey(context), await recoveryKey(context)];
+    const directory = join(newFolder(context), "data");
+    const environment = { COFRE_DATA_DIR: directory, ...key.environment };
+    await (await startTestServer({ environment }))[Symbol.asyncDispose]();
+    const before = keyFiles(directory);
+    cpSync(intruder.publicFile, key.publicFile);
+    await assert.rejects(startTestServer({ environment }), {
+      name: "KeyringError",
+      message: /has the recovery key sha256:\w+, but COFRE_RECOVERY_KEY is sha256:\w+/,
+    });
+    const fingerprint = `"fingerprint": "${key.fingerprint}"`;
+    const file = readFileSync(key.publicFile, "utf8");
+    writeFileSync(key.publicFile, file.replace(/"fingerprint": "[^"]+"/, fingerprint));
+    await assert.rejects(startTestServer({ environment }), {
+      message: /not a recovery key, or was altered/,
+    });
+    rmSync(key.publicFile);
+    await assert.rejects(startTestServer({ environment }), {
+      message: /cannot be read \(ENOENT\)/,
+    });
+    assert.deepEqual(keyFiles(directory), before);
+  });
+
+  test("finds an altered wrap at the start, reports it and replaces it", async (context) => {
+    const key = await recoveryKey(context);
+    const directory = join(newFolder(context), "data");
+    const environment = { COFRE_DATA_DIR: directory, ...key.environment };
+    await (await startTestServer({ environment }))[Symbol.asyncDispose]();
+    const file = newest(directory);
+    // The last byte of a key's wraps belongs to the one for the recovery key.
+    const altered = readFileSync(file, "utf8").replace(
+      /([0-9a-f])("\n\s*\})/,
+      (_, digit: string, end: string) => `${digit === "0" ? "1" : "0"}${end}`,
+    );
+    writeFileSync(file, altered);
+    const drill = () =>
+      recovery(["drill", "--recovery-key", key.publicFile, "--data-dir", directory], {
+        shares: key.shares,
+      });
+    assert.match(
+      (await drill()).problems,
+      /does not open: what was sealed for the recovery key was altered/,
+    );
+
+    const server = await startTestServer({ environment });
+    assert.deepEqual(recoveryEvents(server), [
+      { event: "recovery_key", recoveryKey: key.fingerprint, made: 0 },
+      { event: "recovery_wraps_altered", recoveryKey: key.fingerprint, altered: 1 },
+    ]);
+    await server[Symbol.asyncDispose]();
+    assert.equal((await drill()).code, 0);
+  });
+
+  test("whose recovery key was renewed is opened by the new shares alone", async (context) => {
+    const [old, renewed] = [await recoveryKey(context), await recoveryKey(context)];
+    const directory = join(newFolder(context), "data");
+    const environment = { COFRE_DATA_DIR: directory, ...old.environment };
+    const first = await startTestServer({ environment });
+    const tokens = await storeCards(first);
+    await first[Symbol.asyncDispose]();
+    const second = await startTestServer({
+      environment: { ...environment, ...renewed.environment },
+    });
+    assert.deepEqual(recoveryEvents(second), [
+      { event: "recovery_key", recoveryKey: renewed.fingerprint, made: 4 },
+    ]);
+    await second[Symbol.asyncDispose]();
+    rmSync(join(directory, "root.key"));
+    const open = ({ shares }: Made) => recovery(["open", "--data-dir", directory], { shares });
+    const refused = await open(old);
+    assert.equal(refused.code, 1);
+    assert.match(
+      refused.problems,
+      /was sealed for the recovery key sha256:\w+, and the shares are of sha256:/,
+    );
+    const opened = await open(renewed);
+    assert.equal(opened.code, 0, opened.problems);
+    await using third = await startTestServer({
+      environment: { ...environment, ...renewed.environment },
+    });
+    assert.equal(await openedCards(third, tokens), stored.length);
+  });
+
+  test("is opened into a key service when its root key in a file was lost", async (context) => {
+    const key = await recoveryKey(context);
+    const directory = join(newFolder(context), "data");
+    const first = await startTestServer({
+      environment: { COFRE_DATA_DIR: directory, ...key.environment },
+    });
+    const tokens = await storeCards(first);
+    await first[Symbol.asyncDispose]();
+    rmSync(join(directory, "root.key"));
+    const { service } = await fakeTransit();
+    context.after(() => service.close());
+    const credentials = join(newFolder(context), "token");
+    writeFileSync(credentials, "s.root\n", { mode: 0o600 });
+    const environment = {
+      COFRE_DATA_DIR: directory,
+      COFRE_ROOT_KEY: `transit:${service.url.origin}/v1/transit/cofre`,
+      COFRE_ROOT_KEY_SECRET_FILE: credentials,
+      ...key.environment,
+    };
+    const { code, output, problems } = await recovery(["open"], {
+      shares: key.shares,
+      environment,
+    });
+    assert.equal(code, 0, problems);
+    assert.match(output, /are wrapped by the root key transit:/);
+    assert.equal(readdirSync(directory).includes("root.key"), false);
+    await using second = await startTestServer({ environment });
+    assert.equal(await openedCards(second, tokens), stored.length);
+  });
+});
+
+describe("the installation of an earlier version", () => {
+  test("whose root key was destroyed: three shares open every card", async (context) => {
+    const key = await recoveryKey(context);
+    const directory = earlierFolder(context);
+    const environment = { COFRE_DATA_DIR: directory, ...key.environment };
+    await (await startTestServer({ environment }))[Symbol.asyncDispose]();
+    rmSync(join(directory, "root.key"));
+    const { code, problems } = await recovery(["open", "--data-dir", directory], key);
+    assert.equal(code, 0, problems);
+    await using server = await startTestServer({ environment });
+    const tokens = earlier.tokens.map(({ token }) => token);
+    assert.equal(await openedCards(server, tokens, earlier.integrationKey), tokens.length);
+  });
+});
