@@ -28,7 +28,9 @@ const program = fileURLToPath(new URL("../bin/cofre.js", import.meta.url));
 
 /** The tester's own settings do not apply to the processes started here. */
 const environment = Object.fromEntries(
-  Object.entries(process.env).filter(([name]) => !name.startsWith("COFRE_")),
+  Object.entries(process.env).filter(
+    ([name]) => !name.startsWith("COFRE_") && !["FORCE_COLOR", "NO_COLOR"].includes(name),
+  ),
 );
 
 interface Ended {

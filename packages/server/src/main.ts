@@ -19,8 +19,8 @@ import { readCommandLine } from "./cli/command-line.ts";
 import { type CommandName, commands, type CompletedShell } from "./cli/commands.ts";
 import type { CheckedFixtures, FixturesReading } from "./cli/fixture/read-fixtures.ts";
 import { commandHelp, helpText } from "./cli/help.ts";
+import { styledFor } from "./cli/styled.ts";
 import {
-  allowsColours,
   configOfThisProcess,
   isNpmScript,
   leaveMemoryOutOfCoreDumps,
@@ -64,14 +64,16 @@ export async function main(): Promise<void> {
   if ("problem" in commandLine) {
     const { problem, command } = commandLine;
     if (command === undefined) return refuse([problem, "`cofre help` lists the commands."]);
-    return refuse([`${problem}\n\n${commandHelp(command)}`]);
+    return refuse([problem], `\n${commandHelp(command, styledFor(process.stderr))}\n`);
   }
   switch (commandLine.command) {
     case "help": {
       watchOutput();
       const { word } = commandLine;
       process.stdout.write(
-        word === undefined ? helpText(manifest.version) : `${commandHelp(word as CommandName)}\n`,
+        word === undefined
+          ? helpText(manifest.version, styledFor(process.stdout))
+          : `${commandHelp(word as CommandName, styledFor(process.stdout))}\n`,
       );
       return;
     }
@@ -117,7 +119,8 @@ async function runClient(command: ClientCommand, call: CommandCall): Promise<voi
     print: (line) => void process.stdout.write(`${line}\n`),
     say: (line) => void process.stderr.write(`${line}\n`),
     isTerminal: process.stderr.isTTY,
-    hasColours: process.stdout.isTTY && allowsColours(),
+    fail: (line) => void process.stderr.write(`${failure(line)}\n`),
+    styled: styledFor(process.stdout),
     config: (flags = new Map()) => configOfThisProcess(flags),
     openMove: openMoveSides,
     openAudit,
@@ -167,8 +170,13 @@ function watchOutput(onEnd: () => void = () => undefined): { readonly isLost: bo
   return output;
 }
 
-function refuse(lines: readonly string[]): void {
-  process.stderr.write(`${lines.join("\n  ")}\n`);
+/** A problem as standard error shows it. */
+function failure(text: string): string {
+  return styledFor(process.stderr)("failure", text);
+}
+
+function refuse([problem = "", ...more]: readonly string[], help = ""): void {
+  process.stderr.write(`${[failure(problem), ...more].join("\n  ")}\n${help}`);
   process.exitCode = misused;
 }
 
@@ -202,7 +210,7 @@ async function serve(reading: ValidReading, fixtures: CheckedFixtures | undefine
   const starting = startedCofre(config, log, fixtures).catch((error: unknown) => {
     log.write({ event: "start_failed", ...errorFacts(error) });
     // No request has been answered yet, so the text cannot quote one.
-    process.stderr.write(`Cofre could not start: ${startProblem(error, config)}\n`);
+    process.stderr.write(`${failure(`Cofre could not start: ${startProblem(error, config)}`)}\n`);
     return end(failed);
   });
   // A start that is almost complete may still show the keys of a new account, which are shown only

@@ -16,7 +16,8 @@ export const cleanEnvironment: Readonly<Record<string, string | undefined>> = Ob
   Object.entries(process.env).filter(
     ([name]) =>
       !name.startsWith("COFRE_") &&
-      name !== "NODE_TEST_CONTEXT" &&
+      // The runner sets FORCE_COLOR for its own output.
+      !["NODE_TEST_CONTEXT", "FORCE_COLOR", "NO_COLOR"].includes(name) &&
       !/^(?:https?|no|all)_proxy$/i.test(name),
   ),
 );

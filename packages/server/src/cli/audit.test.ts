@@ -16,6 +16,7 @@ import { auditBeginning, type AuditHead, nextInChain } from "../user/audit-chain
 import { openEmbeddedStore } from "../stores/embedded/embedded-store.ts";
 import { auditCommand } from "./audit.ts";
 import { readCommandLine } from "./command-line.ts";
+import { plain } from "./styled.ts";
 
 interface Ended {
   readonly code: number;
@@ -35,13 +36,14 @@ async function run(
     input: Readable.from([Buffer.from(piped)]),
     print: (line) => (output += `${line}\n`),
     say: (line) => (problems += `${line}\n`),
+    fail: (line) => (problems += `${line}\n`),
     isTerminal: false,
     config: (flags = new Map()) =>
       readConfig({ environment, flags, readFile: () => ({ problem: "is not read in tests" }) }),
     openMove: () => assert.fail("the audit log moves nothing"),
     openAudit,
     backUp: () => assert.fail("no backup is made"),
-    hasColours: false,
+    styled: plain,
     onStopSignal: () => assert.fail("no signal is awaited"),
     startTemporary: () => assert.fail("no Cofre is started"),
     beginIncarnation: () => assert.fail("no incarnation begins"),

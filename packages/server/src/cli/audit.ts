@@ -68,7 +68,7 @@ export const auditCommand: ClientCommand = {
     "cofre audit verify --heads noted-heads",
     "cofre audit due",
   ],
-  run: (call, host) => tellingProblems(host.say, () => run(call, host)),
+  run: (call, host) => tellingProblems(host.fail, () => run(call, host)),
 };
 
 async function run(call: CommandCall, host: CommandHost): Promise<ExitCode> {

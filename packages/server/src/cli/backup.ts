@@ -22,7 +22,7 @@ export const backupCommand: ClientCommand = {
   options: { "--data-dir": dataDirectory, "--json": json },
   examples: ["cofre backup backups/2026-01-31", "cofre backup backups/2026-01-31 --json"],
   run: (call, host) =>
-    tellingProblems(host.say, () =>
+    tellingProblems(host.fail, () =>
       reporting(call, host, async (config, directory) => {
         const made = await host.backUp(config, directory);
         if (!call.flags.has("--json")) {
@@ -49,7 +49,7 @@ export const restoreCommand: ClientCommand = {
   },
   examples: ["cofre restore backups/2026-01-31", "cofre restore backups/2026-01-31 --replace"],
   run: (call, host) =>
-    tellingProblems(host.say, () =>
+    tellingProblems(host.fail, () =>
       reporting(call, host, async (config, directory) => {
         const restored = await host.restore(config, directory, call.flags.has("--replace"));
         if (!call.flags.has("--json")) {
@@ -77,7 +77,7 @@ export const incarnationCommand: ClientCommand = {
   options: { "--data-dir": dataDirectory, "--json": json },
   examples: ["cofre incarnation new"],
   run: (call, host) =>
-    tellingProblems(host.say, async () => {
+    tellingProblems(host.fail, async () => {
       const config = configOf(call, host);
       const epoch = await showing(() => host.beginIncarnation(config));
       if (call.flags.has("--json")) host.print(JSON.stringify({ epoch: epoch ?? null }));

@@ -49,7 +49,7 @@ export const chaosCommand: ClientCommand = {
   examples: ["cofre chaos", "cofre chaos --drop 10% --double 20%", "cofre chaos off"],
 
   run: (call, host) =>
-    tellingProblems(host.say, async () => {
+    tellingProblems(host.fail, async () => {
       const changes = changesOf(call.flags);
       if (call.word === "off" && changes !== undefined)
         throw new ClientProblem("`cofre chaos off` takes no settings.", { misuse: true });

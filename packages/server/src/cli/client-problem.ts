@@ -16,14 +16,14 @@ export class ClientProblem extends Error {
 
 /** Runs a command's work; prints a problem and returns its exit code. */
 export async function tellingProblems(
-  say: (line: string) => void,
+  fail: (line: string) => void,
   work: () => Promise<number>,
 ): Promise<number> {
   try {
     return await work();
   } catch (error) {
     if (!(error instanceof ClientProblem)) throw error;
-    say(error.message);
+    fail(error.message);
     return error.misuse ? exitCodes.misused : exitCodes.failed;
   }
 }

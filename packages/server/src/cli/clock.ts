@@ -33,7 +33,7 @@ export const clockCommand: ClientCommand = {
   ],
 
   run: (call, host) =>
-    tellingProblems(host.say, async () => {
+    tellingProblems(host.fail, async () => {
       const { flags } = call;
       if (moves.filter((flag) => flags.has(flag)).length > 1)
         throw new ClientProblem(`Only one of ${moves.join(", ")} can be given.`, { misuse: true });

@@ -6,6 +6,7 @@ import { SystemRandom } from "../kernel/system-random.ts";
 import { systemScheduler } from "../kernel/system-scheduler.ts";
 import { clientOf } from "./cofre-client.ts";
 import type { CommandHost } from "./command.ts";
+import { plain } from "./styled.ts";
 
 /** The messages of a command with these options before it calls Cofre. */
 function saidWith(
@@ -19,6 +20,7 @@ function saidWith(
     input: { [Symbol.asyncIterator]: unused },
     print: unused,
     say: (line) => said.push(line),
+    fail: (line) => said.push(line),
     isTerminal,
     config: (of = new Map()) =>
       readConfig({
@@ -31,7 +33,7 @@ function saidWith(
     openAudit: unused,
     backUp: unused,
     restore: unused,
-    hasColours: false,
+    styled: plain,
     onStopSignal: unused,
     startTemporary: unused,
     beginIncarnation: unused,

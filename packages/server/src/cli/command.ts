@@ -8,6 +8,7 @@ import type { Secret } from "../kernel/secret.ts";
 import type { MoveSides } from "../store-migration/move-store.ts";
 import type { AuditLog } from "../user/audit-log.ts";
 import type { RecoveryKey } from "../vault/recovery/recovery-key.ts";
+import type { Styled } from "./styled.ts";
 import type { BackedUp, Restored } from "../stores/backup.ts";
 
 /** Exit codes: 0 success, 1 failure, 2 invalid command line. */
@@ -126,8 +127,10 @@ export interface CommandHost {
   readonly say: (line: string) => void;
   /** Whether those messages go to a terminal. */
   readonly isTerminal: boolean;
-  /** Whether the result goes to a terminal that shows colours. */
-  readonly hasColours: boolean;
+  /** Prints a problem for the user, separate from the result. */
+  readonly fail: (line: string) => void;
+  /** Styles of the result. */
+  readonly styled: Styled;
   /**
    * The settings of this process's environment, which a Cofre on this machine shares; `flags` take
    * precedence where they are settings.

@@ -46,7 +46,7 @@ export const compareCommand: ClientCommand = {
     `cofre compare --upstream http://127.0.0.1:9000 --settings '{"partialCapture":true}' --json`,
   ],
 
-  run: (call, host) => tellingProblems(host.say, () => run(call, host)),
+  run: (call, host) => tellingProblems(host.fail, () => run(call, host)),
 };
 
 async function run(call: CommandCall, host: CommandHost): Promise<number> {

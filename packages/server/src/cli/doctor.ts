@@ -13,7 +13,8 @@ export const doctorCommand: ClientCommand = {
     const facts = await nodeFacts();
     if (call.flags.has("--json")) host.print(JSON.stringify(facts));
     else
-      for (const [name, value] of Object.entries(facts)) host.print(`${name.padEnd(10)}${value}`);
+      for (const [name, value] of Object.entries(facts))
+        host.print(`${host.styled("name", name.padEnd(10))}${value}`);
     return exitCodes.done;
   },
 };

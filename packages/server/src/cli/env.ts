@@ -39,7 +39,7 @@ export const envCommand: ClientCommand = {
   ],
 
   run: (call, host) =>
-    tellingProblems(host.say, async () => {
+    tellingProblems(host.fail, async () => {
       const given = call.flags.get("--shell") ?? "posix";
       const shell = shellNames.find((each) => each === given);
       if (shell === undefined)

@@ -67,7 +67,7 @@ export const faultCommand: ClientCommand = {
   ],
 
   run: (call, host) =>
-    tellingProblems(host.say, () => (acts.get(call.word ?? "list") ?? list)(call, host)),
+    tellingProblems(host.fail, () => (acts.get(call.word ?? "list") ?? list)(call, host)),
 };
 
 const acts: ReadonlyMap<string, (call: CommandCall, host: CommandHost) => Promise<ExitCode>> =

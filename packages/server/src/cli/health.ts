@@ -12,11 +12,11 @@ export const healthCommand: ClientCommand = {
   examples: ["cofre health"],
 
   run: (call, host) =>
-    tellingProblems(host.say, async () => {
+    tellingProblems(host.fail, async () => {
       const client = keylessClientOf(call, host);
       const { isReady, fields } = await client.readiness(waitMs);
       if (call.flags.has("--json")) host.print(JSON.stringify(fields));
-      else host.print(lineOf(fields));
+      else host.print(host.styled(isReady ? "success" : "failure", lineOf(fields)));
       return isReady ? exitCodes.done : exitCodes.failed;
     }),
 };

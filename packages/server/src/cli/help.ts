@@ -2,17 +2,19 @@ import { ownValue } from "../kernel/own.ts";
 import { clientOptions } from "./cofre-client.ts";
 import type { CommandRow, OptionRow } from "./command.ts";
 import { type CommandName, commandGroups, commandRows, commands } from "./commands.ts";
+import { type Styled, plain } from "./styled.ts";
 
 /**
  * An overview of at most 48 lines of 80 columns, so that no line wraps: options and settings are
  * shown by another command.
  */
-export function helpText(version: string): string {
+export function helpText(version: string, styled: Styled = plain): string {
   const width = Math.max(...commandRows.map(([name]) => name.length)) + 2;
   const groups = commandGroups.map(
     ([title, rows]) =>
-      `${title}:\n${columns(
+      `${styled("heading", `${title}:`)}\n${columns(
         rows.map(([name, { summary }]) => [name, summary]),
+        styled,
         width,
       )}`,
   );
@@ -30,29 +32,36 @@ Exit codes: 0 done, 1 failed, 2 wrong settings or command line.
 }
 
 /** Purpose, arguments and examples of one command. */
-export function commandHelp(name: CommandName): string {
+export function commandHelp(name: CommandName, styled: Styled = plain): string {
   const row: CommandRow = commands[name];
-  return helpOf(name, {
-    options: columns(optionColumns(row.options)),
-    choices: Object.entries(row.choices ?? {}).map(
-      ([title, rows]) => `${title}:\n${columns(rows)}`,
-    ),
-  });
+  return helpOf(
+    name,
+    {
+      options: columns(optionColumns(row.options), styled),
+      choices: Object.entries(row.choices ?? {}).map(
+        ([title, rows]) => `${styled("heading", `${title}:`)}\n${columns(rows, styled)}`,
+      ),
+    },
+    styled,
+  );
 }
 
 function helpOf(
   name: CommandName,
   { options, choices }: { readonly options: string; readonly choices: readonly string[] },
+  styled: Styled = plain,
 ): string {
   const row: CommandRow = commands[name];
   return [
-    `cofre ${synopsis(name, row)}${options === "" ? "" : " [options]"}${row.program === undefined ? "" : ` ${row.program}`}\n  ${row.summary}`,
+    `${styled("heading", `cofre ${synopsis(name, row)}${options === "" ? "" : " [options]"}${row.program === undefined ? "" : ` ${row.program}`}`)}\n  ${row.summary}`,
     ...(row.details === undefined ? [] : [row.details]),
-    ...(options === "" ? [] : [`Options:\n${options}`]),
+    ...(options === "" ? [] : [`${styled("heading", "Options:")}\n${options}`]),
     ...choices,
     ...(row.examples === undefined
       ? []
-      : [`Examples:\n${row.examples.map((line) => `  ${line}`).join("\n")}`]),
+      : [
+          `${styled("heading", "Examples:")}\n${row.examples.map((line) => `  ${line}`).join("\n")}`,
+        ]),
   ].join("\n\n");
 }
 
@@ -118,7 +127,10 @@ function optionColumns(options: CommandRow["options"]): (readonly [string, strin
 
 function columns(
   rows: readonly (readonly [string, string])[],
+  styled: Styled = plain,
   width = Math.max(...rows.map(([first]) => first.length)) + 2,
 ): string {
-  return rows.map(([first, second]) => `  ${first.padEnd(width)}${second}`).join("\n");
+  return rows
+    .map(([first, second]) => `  ${styled("name", first.padEnd(width))}${second}`)
+    .join("\n");
 }

@@ -31,7 +31,7 @@ export const listenCommand: ClientCommand = {
   },
   examples: ["cofre listen", "cofre listen --forward-to localhost:3000/notifications"],
 
-  run: (call, host) => tellingProblems(host.say, () => listen(call, host)),
+  run: (call, host) => tellingProblems(host.fail, () => listen(call, host)),
 };
 
 async function listen(call: CommandCall, host: CommandHost): Promise<ExitCode> {

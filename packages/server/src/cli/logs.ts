@@ -2,6 +2,7 @@ import { ClientProblem, tellingProblems } from "./client-problem.ts";
 import { clientOf, clientOptions, type CofreClient, isRecord, printable } from "./cofre-client.ts";
 import { type ClientCommand, type CommandCall, type CommandHost, exitCodes } from "./command.ts";
 import { RequestFeed } from "./request-feed.ts";
+import type { Styled } from "./styled.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -21,13 +22,13 @@ export const logsCommand: ClientCommand = {
   examples: ["cofre logs", "cofre logs --follow"],
 
   run: (call, host) =>
-    tellingProblems(host.say, async () => {
+    tellingProblems(host.fail, async () => {
       const client = clientOf(call, host);
       const feed = new RequestFeed();
       const show = (requests: readonly Fields[]): void => {
         for (const request of requests)
           host.print(
-            call.flags.has("--json") ? JSON.stringify(request) : lineOf(request, host.hasColours),
+            call.flags.has("--json") ? JSON.stringify(request) : lineOf(request, host.styled),
           );
       };
       const first = await feed.poll(client);
@@ -45,7 +46,7 @@ export const logsCommand: ClientCommand = {
 /** Queries until a stop is requested; reports once that nothing answers. */
 async function follow(
   { origin }: CofreClient,
-  { stopRequested, scheduler, say }: CommandHost,
+  { stopRequested, scheduler, say, fail }: CommandHost,
   { flags }: CommandCall,
   query: () => Promise<void>,
 ): Promise<void> {
@@ -62,7 +63,7 @@ async function follow(
         isLost = false;
       } catch (error) {
         if (!(error instanceof ClientProblem)) throw error;
-        if (!isLost) say(error.message);
+        if (!isLost) fail(error.message);
         isLost = true;
       }
     }
@@ -70,11 +71,8 @@ async function follow(
   await Promise.race([stopping, asking()]);
 }
 
-const red = "\u001b[31m";
-const plain = "\u001b[0m";
-
 /** `2026-01-31 12:00:00.000  POST /ws/direct  order-1  CO  14 ms`; refusals have their code. */
-export function lineOf(request: Fields, hasColours: boolean): string {
+export function lineOf(request: Fields, styled: Styled): string {
   const { at, method, path, http_status: status, status_code: code, response } = request;
   const answer = isRecord(response) ? response : {};
   const payment = isRecord(answer["payment"]) ? answer["payment"] : {};
@@ -92,5 +90,5 @@ export function lineOf(request: Fields, hasColours: boolean): string {
     request["replayed"] === true ? "replayed" : "",
   ];
   const line = facts.filter((fact) => fact !== "").join("  ");
-  return hasColours && refusal !== "" ? `${red}${line}${plain}` : line;
+  return refusal === "" ? line : styled("failure", line);
 }

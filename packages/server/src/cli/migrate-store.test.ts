@@ -11,6 +11,7 @@ import { SystemRandom } from "../kernel/system-random.ts";
 import { systemScheduler } from "../kernel/system-scheduler.ts";
 import { readCommandLine } from "./command-line.ts";
 import { migrateStoreCommand } from "./migrate-store.ts";
+import { plain } from "./styled.ts";
 
 interface Ended {
   readonly code: number;
@@ -33,12 +34,13 @@ async function run(
     input: Readable.from([]),
     print: (line) => (output += `${line}\n`),
     say: (line) => (problems += `${line}\n`),
+    fail: (line) => (problems += `${line}\n`),
     isTerminal: false,
     config: (flags = new Map()) =>
       readConfig({ environment, flags, readFile: () => ({ problem: "is not read in tests" }) }),
     openMove: openMoveSides,
     backUp: () => assert.fail("no backup is made"),
-    hasColours: false,
+    styled: plain,
     onStopSignal: () => assert.fail("no signal is awaited"),
     startTemporary: () => assert.fail("no Cofre is started"),
     beginIncarnation: () => assert.fail("no incarnation begins"),

@@ -30,7 +30,7 @@ export const notificationCommand: ClientCommand = {
   ],
 
   run: (call, host) =>
-    tellingProblems(host.say, () =>
+    tellingProblems(host.fail, () =>
       call.word === "resend" ? resend(call, host) : list(call, host),
     ),
 };

@@ -18,7 +18,7 @@ export const paymentCommand: ClientCommand = {
   ],
 
   run: (call, host) =>
-    tellingProblems(host.say, async () => {
+    tellingProblems(host.fail, async () => {
       const client = clientOf(call, host);
       // `timeline` alone is the code of a payment.
       const isTimeline = call.paths[0] === "timeline" && call.paths.length > 1;

@@ -22,7 +22,7 @@ export const proxyCommand: ClientCommand = {
   ],
 
   run: (call, host) =>
-    tellingProblems(host.say, async () => {
+    tellingProblems(host.fail, async () => {
       const { host: cofreHost, tlsPort, proxyPort } = settingsOf(call, host);
       const to = { host: reachableHost(cofreHost), port: tlsPort };
       if (tlsPort === 0)

@@ -47,7 +47,7 @@ export const runCommand: ClientCommand = {
     "cofre run --no-proxy --save-to build/cofre -- pytest tests",
   ],
 
-  run: (call, host) => tellingProblems(host.say, () => run(call, host)),
+  run: (call, host) => tellingProblems(host.fail, () => run(call, host)),
 };
 
 async function run(call: CommandCall, host: CommandHost): Promise<number> {
@@ -80,7 +80,7 @@ async function run(call: CommandCall, host: CommandHost): Promise<number> {
   signals.forwardTo(child);
   const end = await child.ended;
   if (end.kind === "not_started") {
-    host.say(notStartedText(program, end.error));
+    host.fail(notStartedText(program, end.error));
     return end.error === "ENOENT" ? notFound : notExecutable;
   }
   if (end.code !== 0) await reportFailure(call, host, { cofre, client, refused, program, end });
@@ -170,14 +170,14 @@ interface Failure {
 /** Saves what happened, and prints where. A failure to save does not change the exit code. */
 async function reportFailure(
   call: CommandCall,
-  { say }: CommandHost,
+  { say, fail }: CommandHost,
   { cofre, client, refused, program, end }: Failure,
 ): Promise<void> {
   const how = end.kind === "exited" ? `exited with ${end.code}` : `was ended by ${end.signal}`;
   const what = `${printable(program)} ${how}`;
   const given = call.flags.get("--save-to");
-  say(`cofre run: ${what}.`);
-  for (const line of refused) say(`The proxy ${line}.`);
+  fail(`cofre run: ${what}.`);
+  for (const line of refused) fail(`The proxy ${line}.`);
   try {
     const { payments, requests, files } = await saveRun({
       client,
@@ -192,7 +192,7 @@ async function reportFailure(
     say(savedText(payments, requests, files));
   } catch (error) {
     if (!(error instanceof ClientProblem)) throw error;
-    say(error.message);
+    fail(error.message);
   }
 }
 

@@ -11,6 +11,7 @@ import { SystemRandom } from "../kernel/system-random.ts";
 import { systemScheduler } from "../kernel/system-scheduler.ts";
 import { readCommandLine } from "./command-line.ts";
 import { scanCommand } from "./scan.ts";
+import { plain } from "./styled.ts";
 
 const pan = "4111111111111111";
 
@@ -33,11 +34,12 @@ async function run(
     input: Readable.from([Buffer.from(input)]),
     print: (line) => (output += `${line}\n`),
     say: (line) => (problems += `${line}\n`),
+    fail: (line) => (problems += `${line}\n`),
     isTerminal: false,
     config: () => assert.fail("a scan needs no settings"),
     openMove: () => assert.fail("a scan moves nothing"),
     backUp: () => assert.fail("no backup is made"),
-    hasColours: false,
+    styled: plain,
     onStopSignal: () => assert.fail("no signal is awaited"),
     startTemporary: () => assert.fail("no Cofre is started"),
     beginIncarnation: () => assert.fail("no incarnation begins"),

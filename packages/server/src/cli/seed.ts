@@ -31,7 +31,7 @@ export const seedCommand: ClientCommand = {
   examples: ["cofre seed", "cofre seed --count 30 --prefix demo"],
 
   run: (call, host) =>
-    tellingProblems(host.say, async () => {
+    tellingProblems(host.fail, async () => {
       const client = clientOf(call, host);
       const plan = seedPlan(countIn(call), prefixIn(call));
       await refuseRepetition(client, plan);
@@ -39,7 +39,7 @@ export const seedCommand: ClientCommand = {
       if (call.flags.has("--json")) host.print(JSON.stringify(Object.fromEntries(counts)));
       else {
         for (const [fate, count] of counts)
-          host.print(`${fate.replaceAll("_", " ").padEnd(16)}  ${count}`);
+          host.print(`${host.styled("name", fate.replaceAll("_", " ").padEnd(16))}  ${count}`);
         host.say(`\`cofre payment timeline ${plan[0]?.code ?? ""}\` shows the first one.`);
       }
       return exitCodes.done;

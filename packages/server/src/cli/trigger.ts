@@ -26,7 +26,7 @@ export const triggerCommand: ClientCommand = {
   ],
 
   run: (call, host) =>
-    tellingProblems(host.say, async () => {
+    tellingProblems(host.fail, async () => {
       const event = eventNamed(call.word ?? "");
       const name = call.flags.get("--code");
       if (event === undefined || name === undefined)

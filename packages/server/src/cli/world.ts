@@ -68,7 +68,7 @@ export const worldCommand: ClientCommand = {
   ],
 
   run: (call, host) =>
-    tellingProblems(host.say, () => {
+    tellingProblems(host.fail, () => {
       if (call.word === "create") return create(call, host);
       const misplaced = Object.keys(creating).find((flag) => call.flags.has(flag));
       if (misplaced !== undefined)
@@ -159,7 +159,7 @@ function show({ flags }: CommandCall, host: CommandHost, world: Fields): void {
   if (flags.has("--json")) return host.print(JSON.stringify(world));
   const { snapshots } = world;
   const kept: unknown[] = Array.isArray(snapshots) ? snapshots : [];
-  host.print(`${printable(world["id"])}  ${printable(world["name"])}`);
+  host.print(`${host.styled("heading", printable(world["id"]))}  ${printable(world["name"])}`);
   host.print(`  integration key         ${printable(world["integration_key"])}`);
   host.print(`  public integration key  ${printable(world["public_integration_key"])}`);
   host.print(`  seed                    ${printable(world["seed"])}`);

@@ -60,12 +60,6 @@ export function environmentOfChildren(): Readonly<Record<string, string | undefi
     : { ...others, NODE_COMPILE_CACHE: cache };
 }
 
-/** Whether the user has not turned off colours on a terminal. */
-export function allowsColours(): boolean {
-  const { NO_COLOR: refused = "", TERM: terminal } = process.env;
-  return refused === "" && terminal !== "dumb";
-}
-
 /** Whether npm started this process: `npm start`, `npm run cofre` or `npx cofre`. */
 export function wasStartedByNpm(): boolean {
   return ["start", "cofre", "npx"].includes(process.env["npm_lifecycle_event"] ?? "");

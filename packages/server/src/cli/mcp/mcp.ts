@@ -13,7 +13,7 @@ export const mcpCommand: ClientCommand = {
   options: { "--url": clientOptions["--url"], "--key": clientOptions["--key"] },
   examples: ["cofre mcp", "cofre mcp --url http://127.0.0.1:8787"],
 
-  run: (call, host) => tellingProblems(host.say, async () => serve(call, host)),
+  run: (call, host) => tellingProblems(host.fail, async () => serve(call, host)),
 };
 
 async function serve(call: CommandCall, host: CommandHost): Promise<number> {

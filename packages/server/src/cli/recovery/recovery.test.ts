@@ -9,6 +9,7 @@ import { SystemRandom } from "../../kernel/system-random.ts";
 import { systemScheduler } from "../../kernel/system-scheduler.ts";
 import { readShare } from "../../vault/recovery/slip39.ts";
 import { readCommandLine } from "../command-line.ts";
+import { plain } from "../styled.ts";
 import { recoveryCommand } from "./recovery.ts";
 
 function folderOf(context: TestContext): string {
@@ -45,7 +46,8 @@ async function run(args: readonly string[], input: string | Typist = ""): Promis
     config: () => assert.fail("the ceremony needs no settings"),
     openMove: () => assert.fail("nothing is moved"),
     backUp: () => assert.fail("no backup is made"),
-    hasColours: false,
+    fail: (line) => (problems += `${line}\n`),
+    styled: plain,
     onStopSignal: () => assert.fail("no signal is awaited"),
     startTemporary: () => assert.fail("no Cofre is started"),
     beginIncarnation: () => assert.fail("no incarnation begins"),

@@ -39,7 +39,7 @@ export const recoveryCommand: ClientCommand = {
     "cofre recovery open --data-dir data",
   ],
   run: (call, host) =>
-    tellingProblems(host.say, async () =>
+    tellingProblems(host.fail, async () =>
       (await import("./run-recovery.ts")).runRecovery(call, host),
     ),
 };
