@@ -55,6 +55,7 @@ export const lanes: readonly Lane[] = [
   lane("clients", "busy", "landing"),
   lane("image", "busy", "landing"),
   lane("custody", "busy", "landing"),
+  lane("recovery", "busy", "landing"),
   lane("runners", "waiting", "landing"),
   lane("notifications", "busy", "landing"),
 ];

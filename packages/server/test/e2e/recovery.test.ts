@@ -1,12 +1,7 @@
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { text } from "node:stream/consumers";
-import { describe, test, type TestContext } from "node:test";
-import { fileURLToPath } from "node:url";
+import { describe, test } from "node:test";
 import { fakeTransit } from "../key-services/fake-transit.ts";
 import {
   directBody,
@@ -15,69 +10,13 @@ import {
   testCard,
   type TestServer,
 } from "../server.ts";
+import {
+  newFolder,
+  newRecoveryKey,
+  recovery,
+  type RecoveryKeyOfTest,
+} from "../support/recovery.ts";
 import { earlier, earlierFolder } from "./earlier-installation.ts";
-
-const program = fileURLToPath(new URL("../../bin/cofre.js", import.meta.url));
-
-interface Ended {
-  readonly code: number | null;
-  readonly output: string;
-  readonly problems: string;
-}
-
-/** `cofre recovery` as an operator runs it, with shares on standard input. */
-async function recovery(
-  args: readonly string[],
-  {
-    shares = [],
-    environment = {},
-  }: {
-    readonly shares?: readonly string[];
-    readonly environment?: Readonly<Record<string, string>>;
-  } = {},
-): Promise<Ended> {
-  const child = spawn(process.execPath, [program, "recovery", ...args], {
-    env: { PATH: process.env["PATH"] ?? "", ...environment },
-    stdio: ["pipe", "pipe", "pipe"],
-  });
-  // The command may end before it has read everything.
-  child.stdin.on("error", () => undefined);
-  child.stdin.end(shares.map((share) => `${share}\n`).join(""));
-  const [output, problems] = await Promise.all([
-    text(child.stdout),
-    text(child.stderr),
-    once(child, "exit"),
-  ]);
-  return { code: child.exitCode, output, problems };
-}
-
-interface Made {
-  readonly shares: readonly string[];
-  readonly fingerprint: string;
-  readonly environment: Readonly<Record<string, string>>;
-  readonly publicFile: string;
-}
-
-function newFolder(context: TestContext): string {
-  const folder = mkdtempSync(join(tmpdir(), "cofre-recovery-"));
-  context.after(() => rmSync(folder, { recursive: true }));
-  return folder;
-}
-
-/** A recovery key of 3 of 5 shares, and the settings of a server that uses it. */
-async function recoveryKey(context: TestContext): Promise<Made> {
-  const folder = newFolder(context);
-  const { code, output, problems } = await recovery(["init", "--json", "--out", folder]);
-  assert.equal(code, 0, problems);
-  const made = JSON.parse(output) as { recovery_key: string; shares: { words: string }[] };
-  const publicFile = join(folder, "recovery.pub");
-  return {
-    shares: made.shares.map(({ words }) => words),
-    fingerprint: made.recovery_key,
-    publicFile,
-    environment: { COFRE_RECOVERY_KEY: made.recovery_key, COFRE_RECOVERY_PUBLIC_KEY: publicFile },
-  };
-}
 
 const stored = ["4111111111111111", "5555555555554444", "4111111111111111", "378282246310005"];
 
@@ -136,7 +75,7 @@ function recoveryEvents(server: TestServer): unknown[] {
 
 describe("an installation with a recovery key", () => {
   test("whose root key was destroyed: three shares open every card, two none", async (context) => {
-    const key = await recoveryKey(context);
+    const key = await newRecoveryKey(context);
     const directory = join(newFolder(context), "data");
     const environment = { COFRE_DATA_DIR: directory, ...key.environment };
     const first = await startTestServer({ environment });
@@ -176,7 +115,7 @@ describe("an installation with a recovery key", () => {
   });
 
   test("that had none before seals its keys at the next start, and once", async (context) => {
-    const key = await recoveryKey(context);
+    const key = await newRecoveryKey(context);
     const directory = join(newFolder(context), "data");
     const without = await startTestServer({ environment: { COFRE_DATA_DIR: directory } });
     const tokens = await storeCards(without);
@@ -217,7 +156,7 @@ describe("an installation with a recovery key", () => {
   });
 
   test("seals no key for a file whose fingerprint is not the setting", async (context) => {
-    const [key, intruder] = [await recoveryKey(context), await recoveryKey(context)];
+    const [key, intruder] = [await newRecoveryKey(context), await newRecoveryKey(context)];
     const directory = join(newFolder(context), "data");
     const environment = { COFRE_DATA_DIR: directory, ...key.environment };
     await (await startTestServer({ environment }))[Symbol.asyncDispose]();
@@ -241,7 +180,7 @@ describe("an installation with a recovery key", () => {
   });
 
   test("finds an altered wrap at the start, reports it and replaces it", async (context) => {
-    const key = await recoveryKey(context);
+    const key = await newRecoveryKey(context);
     const directory = join(newFolder(context), "data");
     const environment = { COFRE_DATA_DIR: directory, ...key.environment };
     await (await startTestServer({ environment }))[Symbol.asyncDispose]();
@@ -271,7 +210,7 @@ describe("an installation with a recovery key", () => {
   });
 
   test("whose recovery key was renewed is opened by the new shares alone", async (context) => {
-    const [old, renewed] = [await recoveryKey(context), await recoveryKey(context)];
+    const [old, renewed] = [await newRecoveryKey(context), await newRecoveryKey(context)];
     const directory = join(newFolder(context), "data");
     const environment = { COFRE_DATA_DIR: directory, ...old.environment };
     const first = await startTestServer({ environment });
@@ -285,7 +224,8 @@ describe("an installation with a recovery key", () => {
     ]);
     await second[Symbol.asyncDispose]();
     rmSync(join(directory, "root.key"));
-    const open = ({ shares }: Made) => recovery(["open", "--data-dir", directory], { shares });
+    const open = ({ shares }: RecoveryKeyOfTest) =>
+      recovery(["open", "--data-dir", directory], { shares });
     const refused = await open(old);
     assert.equal(refused.code, 1);
     assert.match(
@@ -301,7 +241,7 @@ describe("an installation with a recovery key", () => {
   });
 
   test("is opened into a key service when its root key in a file was lost", async (context) => {
-    const key = await recoveryKey(context);
+    const key = await newRecoveryKey(context);
     const directory = join(newFolder(context), "data");
     const first = await startTestServer({
       environment: { COFRE_DATA_DIR: directory, ...key.environment },
@@ -333,7 +273,7 @@ describe("an installation with a recovery key", () => {
 
 describe("the installation of an earlier version", () => {
   test("whose root key was destroyed: three shares open every card", async (context) => {
-    const key = await recoveryKey(context);
+    const key = await newRecoveryKey(context);
     const directory = earlierFolder(context);
     const environment = { COFRE_DATA_DIR: directory, ...key.environment };
     await (await startTestServer({ environment }))[Symbol.asyncDispose]();

@@ -1,0 +1,233 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { existsSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { describe, test, type TestContext } from "node:test";
+import { fileURLToPath } from "node:url";
+import { SystemRandom } from "../../server/src/kernel/system-random.ts";
+import { deriveKeyPair, hpkeOpen, hpkeSeal } from "../../server/src/vault/recovery/hpke.ts";
+import { joinShares, makeShares, readShare } from "../../server/src/vault/recovery/slip39.ts";
+import {
+  directBody,
+  integrationKey,
+  startTestServer,
+  testCard,
+  type TestServer,
+} from "../../server/test/server.ts";
+import {
+  newFolder,
+  newRecoveryKey,
+  recovery,
+  type RecoveryKeyOfTest,
+} from "../../server/test/support/recovery.ts";
+import { python } from "./support/key-services.ts";
+
+/**
+ * Recovery with other people's software: shares of the reference implementation of SLIP-39, HPKE of
+ * the package cryptography, and the program in Python of examples/recovery.
+ */
+
+const support = fileURLToPath(new URL("support/", import.meta.url));
+const example = fileURLToPath(new URL("../../../examples/recovery/", import.meta.url));
+const random = new SystemRandom();
+const isInstalled =
+  existsSync(python) &&
+  spawnSync(python, ["-c", "import shamir_mnemonic, cryptography.hazmat.primitives.hpke"])
+    .status === 0;
+const skip = isInstalled
+  ? false
+  : "shamir-mnemonic and cryptography are not installed: see .ci/run";
+
+/** Of the programs in Python: each answers with one of these. */
+interface Answer {
+  readonly shares?: readonly string[];
+  readonly opened?: string;
+  readonly refused?: string;
+  /** In hexadecimal. */
+  readonly text?: string;
+}
+
+function asked(script: string, request: unknown): Answer {
+  const { status, stdout, stderr } = spawnSync(python, [join(support, script)], {
+    input: JSON.stringify(request),
+    encoding: "utf8",
+  });
+  assert.equal(status, 0, stderr);
+  return JSON.parse(stdout) as Answer;
+}
+
+const openedThere = (shares: readonly string[]): Answer => asked("slip39.py", { shares });
+const sharesFrom = (secret: Uint8Array, threshold: number, count: number): readonly string[] =>
+  asked("slip39.py", { secret: hex(secret), threshold, count }).shares ?? [];
+const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString("hex");
+
+/** All ways to choose `size` items, in order. */
+function choices<T>(items: readonly T[], size: number): T[][] {
+  if (size === 0) return [[]];
+  return items.flatMap((item, at) =>
+    choices(items.slice(at + 1), size - 1).map((rest) => [item, ...rest]),
+  );
+}
+
+describe("shares and the reference implementation of SLIP-39", { skip }, () => {
+  test("it opens each three of our five shares, and no two", () => {
+    const secret = random.bytes(32);
+    const shares = makeShares({ secret, threshold: 3, count: 5, random });
+    for (const chosen of choices(shares, 3))
+      assert.deepEqual(openedThere(chosen), { opened: hex(secret) });
+    for (const chosen of choices(shares, 2)) assert.ok(openedThere(chosen).refused !== undefined);
+  });
+
+  test("each three of its five shares open here, and no two", () => {
+    const secret = random.bytes(32);
+    const shares = sharesFrom(secret, 3, 5).map((share) => readShare(share));
+    for (const chosen of choices(shares, 3)) assert.equal(hex(joinShares(chosen)), hex(secret));
+    for (const chosen of choices(shares, 2))
+      assert.throws(() => joinShares(chosen), /3 shares are needed/);
+  });
+
+  test("2 of 2, 2 of 3 and 16 of 16 open on both sides", () => {
+    for (const [threshold, count] of [
+      [2, 2],
+      [2, 3],
+      [16, 16],
+    ] as const) {
+      const secret = random.bytes(32);
+      const ours = makeShares({ secret, threshold, count, random });
+      assert.equal(openedThere(ours.slice(count - threshold)).opened, hex(secret));
+      const theirs = sharesFrom(secret, threshold, count).map((share) => readShare(share));
+      assert.equal(hex(joinShares(theirs.slice(count - threshold))), hex(secret));
+    }
+  });
+});
+
+describe("HPKE and the package cryptography", { skip }, () => {
+  const info = Buffer.from("cofre recovery 1\0sandbox/epoch/1");
+
+  test("what either seals the other opens", () => {
+    for (let round = 0; round < 20; round += 1) {
+      const recipient = deriveKeyPair(random.bytes(32));
+      const text = random.bytes(32);
+      const request = { info: hex(info), text: hex(text), public_key: hex(recipient.publicKey) };
+      const theirs = Buffer.from(asked("hpke.py", request).text ?? "", "hex");
+      const none = new Uint8Array(0);
+      assert.equal(hex(hpkeOpen(recipient, info, none, theirs) ?? none), hex(text));
+
+      const ours = hpkeSeal(recipient.publicKey, info, none, text, deriveKeyPair(random.bytes(66)));
+      const scalar = recipient.privateKey.export({ format: "jwk" }).d ?? "";
+      const opened = asked("hpke.py", {
+        info: hex(info),
+        text: hex(ours),
+        private_key: Buffer.from(scalar, "base64url").toString("hex"),
+      });
+      assert.equal(opened.text, hex(text));
+    }
+  });
+});
+
+const cardCount = 200;
+const numbers = ["4111111111111111", "5555555555554444", "4111111111111111"];
+
+interface Installation {
+  readonly directory: string;
+  readonly key: RecoveryKeyOfTest;
+  readonly environment: Readonly<Record<string, string>>;
+  readonly tokens: readonly string[];
+  /** Three shares of the recovery key, made by the reference implementation. */
+  readonly shares: readonly string[];
+}
+
+/** An installation with cards, stopped, whose root key was deleted. */
+async function lostRoot(context: TestContext): Promise<Installation> {
+  const key = await newRecoveryKey(context);
+  const directory = join(newFolder(context), "data");
+  const environment = { COFRE_DATA_DIR: directory, ...key.environment };
+  const server = await startTestServer({ environment });
+  const tokens: string[] = [];
+  for (let at = 0; at < cardCount; at += 1) {
+    const creditcard = { ...testCard, card_number: numbers[at % numbers.length] };
+    const { body } = await server.postJson("/ws/token", {
+      integration_key: integrationKey,
+      payment_type_code: "creditcard",
+      creditcard,
+    });
+    tokens.push(String(body["token"]));
+  }
+  await server[Symbol.asyncDispose]();
+  rmSync(join(directory, "root.key"));
+  const seed = joinShares(key.shares.slice(0, 3).map((share) => readShare(share)));
+  const [, one = "", , two = "", three = ""] = sharesFrom(seed, 3, 5);
+  return { directory, key, environment, tokens, shares: [one, two, three] };
+}
+
+async function openedCards(server: TestServer, tokens: readonly string[]): Promise<number> {
+  let opened = 0;
+  for (const [at, token] of tokens.entries()) {
+    const body = directBody(`after ${at}`, { creditcard: { token } });
+    const answer = await server.postJson("/ws/direct", body);
+    if (answer.body["status"] === "SUCCESS") opened += 1;
+  }
+  return opened;
+}
+
+function newestKeys(directory: string): string {
+  const names = readdirSync(directory).filter((name) => /^keys\.\d+\.json$/.test(name));
+  const ordered = names.toSorted((one, other) => one.localeCompare(other, "en", { numeric: true }));
+  return join(directory, ordered.at(-1) ?? "");
+}
+
+describe("an installation whose root key was destroyed", { skip }, () => {
+  test(`three shares of the reference implementation open ${cardCount} of ${cardCount} cards, two none`, async (context) => {
+    const { directory, environment, tokens, shares } = await lostRoot(context);
+    const refused = await recovery(["open", "--data-dir", directory], {
+      shares: shares.slice(0, 2),
+    });
+    assert.equal(refused.code, 1, refused.output);
+    await assert.rejects(startTestServer({ environment }), { name: "KeyringError" });
+
+    const opened = await recovery(["open", "--data-dir", directory], { shares });
+    assert.equal(opened.code, 0, opened.problems);
+    await using server = await startTestServer({ environment });
+    assert.equal(await openedCards(server, tokens), cardCount);
+  });
+
+  test(`the program in Python opens ${cardCount} of ${cardCount} cards with three shares, and prints none`, async (context) => {
+    const { directory, shares, key } = await lostRoot(context);
+    const out = join(newFolder(context), "cards");
+    const decrypt = (given: readonly string[], more: readonly string[] = []) =>
+      spawnSync(
+        python,
+        [join(example, "recover.py"), newestKeys(directory), join(directory, "cofre.db"), ...more],
+        { input: given.map((share) => `${share}\n`).join(""), encoding: "utf8" },
+      );
+    const two = decrypt(shares.slice(0, 2));
+    assert.deepEqual([two.status, two.stdout], [1, ""]);
+    assert.match(two.stderr, /^The keys do not open: the shares are of different sets, too few/);
+    const [first = "", ...others] = shares;
+    const words = first.split(" ");
+    const mistyped = words.with(9, words[9] === "acid" ? "acne" : "acid").join(" ");
+    assert.match(decrypt([mistyped, ...others]).stderr, /a word is wrong/);
+    const intruder = await newRecoveryKey(context);
+    assert.equal(decrypt(intruder.shares.slice(0, 3)).status, 1);
+
+    const three = decrypt(shares, ["--out", out]);
+    assert.deepEqual(
+      [three.status, three.stdout, three.stderr],
+      [0, `2 keys opened\n${cardCount} cards opened, 0 not\n`, ""],
+    );
+    const cards = readFileSync(out, "utf8").trim().split("\n");
+    assert.deepEqual(
+      cards.map((line) => (JSON.parse(line) as { number: string }).number),
+      Array.from({ length: cardCount }, (_, at) => numbers[at % numbers.length]),
+    );
+    if (process.platform !== "win32") assert.equal(statSync(out).mode & 0o777, 0o600);
+    // Also with the shares that Cofre made.
+    assert.equal(decrypt(key.shares.slice(2)).status, 0);
+  });
+
+  test("the program in Python has the words of the program", () => {
+    const list = new URL("../../server/src/vault/recovery/slip39-words.json", import.meta.url);
+    const words = readFileSync(join(example, "slip39-words.txt"), "utf8").trim().split("\n");
+    assert.deepEqual(words, JSON.parse(readFileSync(list, "utf8")));
+  });
+});
