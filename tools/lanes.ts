@@ -57,6 +57,7 @@ export const lanes: readonly Lane[] = [
   lane("custody", "busy", "landing"),
   lane("recovery", "busy", "landing"),
   lane("runners", "waiting", "landing"),
+  lane("docs", "busy", "landing"),
   lane("notifications", "busy", "landing"),
 ];
 

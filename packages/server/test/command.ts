@@ -95,6 +95,11 @@ export class Command {
     return this.#until(() => pattern.exec(this.stderr));
   }
 
+  /** Resolves when the text on standard output or standard error matches `pattern`. */
+  outputMatch(pattern: RegExp): Promise<RegExpExecArray> {
+    return this.#until(() => pattern.exec(this.stderr) ?? pattern.exec(this.stdout));
+  }
+
   /** The first lines of standard output. */
   async lines(count: number): Promise<string[]> {
     await this.#until(() => (this.stdout.split("\n").length > count ? true : null));

@@ -1,0 +1,206 @@
+import { globSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { repository } from "../../../server/test/clients/pages.ts";
+
+/**
+ * The commands that the pages for users print, and how each is executed. The docs lane executes
+ * those with `run`, in order, in a clone of the repository. A test requires an entry for each block.
+ */
+
+/** All of them, page by page in the order of `ways`, then those of pages without an entry. */
+export function printedBlocks(): readonly Pick<PrintedCommand, "page" | "text">[] {
+  const pages = ["README.md", "packages/server/README.md"].concat(
+    globSync("docs/**/*.md", { cwd: repository }).toSorted(),
+  );
+  const known = Object.keys(ways);
+  const ordered = [...known, ...pages.filter((page) => !known.includes(page))];
+  return ordered.flatMap((page) =>
+    Array.from(
+      readFileSync(join(repository, page), "utf8").matchAll(/^```sh\n([^]*?)^```/gm),
+      ([, text = ""]) => ({ page, text: text.trim() }),
+    ),
+  );
+}
+
+/** One execution of a block, or of one of its lines, by a shell. */
+export interface Run {
+  /** Texts in the block and what replaces each. `{name}` is a value of the lane (`LaneValues`). */
+  readonly replace?: Readonly<Record<string, string>>;
+  /** Expected on standard output or standard error. */
+  readonly shows?: RegExp;
+  /** The command continues until it is stopped; it is stopped after this was in its output. */
+  readonly until?: RegExp;
+  /** Expected exit code, if not 0. */
+  readonly code?: number;
+}
+
+/** Values of the lane that the replacements name. */
+export interface LaneValues {
+  /** An empty folder for the files of the commands. */
+  readonly folder: string;
+  /** Address of a Cofre that takes the place of another server. */
+  readonly upstream: string;
+  /** Path of the npm package's tarball. */
+  readonly tarball: string;
+}
+
+export type Way =
+  | { readonly run: Run }
+  /** Another test or lane executes it; the file names the page or the program. */
+  | { readonly by: string }
+  /** Nothing executes it, because of this. */
+  | { readonly not: string };
+
+const run = (how: Run = {}): Way => ({ run: how });
+const by = (file: string): Way => ({ by: file });
+const not = (reason: string): Way => ({ not: reason });
+
+const printedTest = by("packages/server/test/clients/printed-commands.test.ts");
+const quickStartsTest = by("packages/server/test/clients/quick-starts.test.ts");
+const clientsLane = by("packages/proof/lanes/clients.lane.ts");
+const served = /Cofre is listening at|"event":"listening"/;
+
+/**
+ * By page, an entry for each block in order. An array has an entry for each line of its block;
+ * lines of a block with one entry are executed by one shell.
+ */
+export const ways: Readonly<Record<string, readonly (Way | readonly Way[])[]>> = {
+  "README.md": [
+    // The lane begins with it, and with the charge.
+    by("packages/proof/lanes/docs.lane.ts"),
+    by("packages/proof/lanes/docs.lane.ts"),
+    [
+      not(
+        "needs Docker: the image lane runs the same image with runc, the clients lane with Podman",
+      ),
+      not("builds the package that packages/server/README.md's block is executed with"),
+    ],
+    not("CI itself does it (.ci/run)"),
+    printedTest,
+    printedTest,
+    printedTest,
+    printedTest,
+  ],
+  "docs/clients.md": [printedTest, printedTest, printedTest, printedTest],
+  "docs/compare.md": [
+    run({
+      replace: { "https://sandbox.example": "{upstream}", "--port 8788": "--port 0" },
+      until: /^Comparing http/m,
+    }),
+  ],
+  "docs/concepts/notifications.md": [
+    run({ until: /http:\/\/127\.0\.0\.1:\d+/ }),
+    run({ shows: /"secret":\s*"whsec_/ }),
+    by("packages/server/test/delivery/example.test.ts"),
+    run({ shows: /drop/ }),
+  ],
+  "docs/concepts/routing.md": [run({ shows: /"backup"/ }), run({ shows: /\S/ })],
+  "docs/concepts/unknown-outcomes.md": [run({ shows: /\S/ })],
+  "docs/concepts/upstream.md": [
+    not("needs a server with a certificate for its host: the upstream lane starts one"),
+  ],
+  "docs/correctness.md": [
+    [not("is the lanes themselves"), not("is the lanes themselves"), run({ shows: /4711/ })],
+  ],
+  "docs/fixtures.md": [
+    [
+      run({ until: served }),
+      run({ replace: { "npm test": "true" } }),
+      run({ shows: /COFRE_FIXTURES, --fixtures = cofre\.json/ }),
+    ],
+  ],
+  "docs/mcp.md": [run({ until: served })],
+  "docs/performance.md": [not("measures for minutes: CI runs it with --quick (.ci/run)")],
+  "docs/quick-starts.md": [
+    ...Array.from({ length: 6 }, () => quickStartsTest),
+    not("needs WordPress with WooCommerce, which no registry of the tests has"),
+    quickStartsTest,
+    quickStartsTest,
+    not("needs .NET, which no registry of the tests has"),
+  ],
+  "docs/recipes.md": [clientsLane, clientsLane],
+  "docs/test-worlds.md": [
+    printedTest,
+    printedTest,
+    printedTest,
+    printedTest,
+    run({ shows: /unknown|PE/ }),
+  ],
+  "docs/wire/sandbox.md": [
+    run({ shows: /"integration_key"/ }),
+    run({ shows: /drop_after_commit/ }),
+    run({ shows: /"br"/ }),
+    run({ shows: /partialCapture/ }),
+  ],
+  "docs/operate/audit.md": [
+    // The server of the lane has no users.
+    [run({ code: 1, shows: /No user has this name/ }), run(), run()],
+    not("is a line for cron, and needs a second machine"),
+    not("needs a second machine"),
+  ],
+  "docs/operate/backup.md": [
+    run({ replace: { "/mnt": "{folder}/mnt" } }),
+    run({ replace: { "/mnt": "{folder}/mnt" }, shows: /cofre-2026-01-31/ }),
+    not("is a part of postgresql.conf, and needs a PostgreSQL with an archive"),
+    [
+      run({ replace: { "/mnt": "{folder}/mnt", rehearsal: "{folder}/rehearsal" } }),
+      run({ replace: { "/mnt": "{folder}/mnt", rehearsal: "{folder}/rehearsal" } }),
+      run({ replace: { rehearsal: "{folder}/rehearsal" } }),
+      run({ replace: { rehearsal: "{folder}/rehearsal" }, until: served }),
+    ],
+  ],
+  "docs/operate/key-services.md": [
+    not("needs OpenBao with a certificate: the custody lane starts one"),
+    not("needs an account of AWS: the custody lane uses moto and local-kms"),
+  ],
+  "docs/operate/postgres.md": [
+    not("needs a PostgreSQL with a certificate: the postgres lane starts one without"),
+    not("needs a PostgreSQL with a certificate: the upgrade lane moves a store"),
+  ],
+  "docs/operate/recovery.md": [
+    not("is a ceremony at a terminal, which cli/recovery/recovery.test.ts plays"),
+    not("sets variables only"),
+    not("is a ceremony at a terminal, which cli/recovery/recovery.test.ts plays"),
+  ],
+  "docs/operate/running.md": [
+    not("needs Docker: the image lane runs the same image with runc, the clients lane with Podman"),
+  ],
+  "docs/operate/scan.md": [
+    [
+      run({ replace: { "PATH...": "package.json LICENSE" } }),
+      run({ replace: { "numbers.txt": "{folder}/numbers.txt", "PATH...": "package.json" } }),
+      run({ replace: { "pg_dump shop": "cat package.json" }, shows: /\{/ }),
+    ],
+  ],
+  "packages/server/README.md": [
+    [
+      run({ replace: { "./cofre-server-VERSION.tgz": "{tarball}" }, until: served }),
+      run({ replace: { "./cofre-server-VERSION.tgz": "{tarball}" }, shows: /Usage: cofre/ }),
+    ],
+  ],
+};
+
+/** A block of commands (```sh), or a line of one, and how it is executed. */
+export interface PrintedCommand {
+  readonly page: string;
+  readonly text: string;
+  /** undefined: there is no entry. */
+  readonly way: Way | undefined;
+}
+
+/** The blocks, divided where an entry has a way for each line. */
+export function printedCommands(): readonly PrintedCommand[] {
+  const counts = new Map<string, number>();
+  return printedBlocks().flatMap(({ page, text }) => {
+    const index = counts.get(page) ?? 0;
+    counts.set(page, index + 1);
+    const way = ways[page]?.[index];
+    if (way === undefined || !isList(way)) return [{ page, text, way }];
+    const lines = text.split("\n");
+    return lines.map((line, number) => ({ page, text: line, way: way[number] }));
+  });
+}
+
+function isList(way: Way | readonly Way[]): way is readonly Way[] {
+  return Array.isArray(way);
+}
