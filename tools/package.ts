@@ -63,11 +63,11 @@ export async function layOut(layout: string): Promise<void> {
   writeFileSync(join(layout, "THIRD-PARTY-LICENSES.txt"), noticesOf(packages));
 }
 
-function writeJson(path: string, value: object): void {
+export function writeJson(path: string, value: object): void {
   writeFileSync(path, `${JSON.stringify(value, undefined, 2)}\n`);
 }
 
-function readManifest(path: string): Manifest {
+export function readManifest(path: string): Manifest {
   return JSON.parse(readFileSync(path, "utf8")) as Manifest;
 }
 
@@ -168,7 +168,7 @@ function finishDeclarations(folder: string): void {
 }
 
 /** npm prints the name of the tarball as its last line. */
-function pack(layout: string, destination: string): string {
+export function pack(layout: string, destination: string): string {
   mkdirSync(destination, { recursive: true });
   const npm = process.platform === "win32" ? "npm.cmd" : "npm";
   const said = execFileSync(npm, ["pack", "--silent", "--pack-destination", destination], {

@@ -43,6 +43,9 @@ export let cardNodeOf: (card: Card) => CardNode;
 export class Card {
   static {
     cardNodeOf = (card) => card.#node;
+    // For `util.inspect` and `console.log` of Node and Bun, and for those of Deno.
+    for (const name of ["nodejs.util.inspect.custom", "Deno.customInspect"])
+      Object.defineProperty(Card.prototype, Symbol.for(name), { value: () => shown });
   }
 
   readonly #node: CardNode;
@@ -63,16 +66,6 @@ export class Card {
   }
 
   toString(): string {
-    return shown;
-  }
-
-  /** For `util.inspect` and `console.log` of Node and Bun. */
-  [Symbol.for("nodejs.util.inspect.custom")](): string {
-    return shown;
-  }
-
-  /** For `console.log` of Deno. */
-  [Symbol.for("Deno.customInspect")](): string {
     return shown;
   }
 }

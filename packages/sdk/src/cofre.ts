@@ -151,7 +151,10 @@ export class Cofre {
     return verificationOf(await this.#call("verifyCard", fields, options));
   }
 
-  /** Captures an authorization once; a smaller amount releases the rest. */
+  /**
+   * Captures an authorization once; a smaller amount releases the rest. A payment that was captured
+   * already with this amount, or with any if none is given, is `paid`.
+   */
   async capture(
     payment: PaymentName & { readonly amount?: string | undefined },
     options: CallOptions = {},
@@ -161,17 +164,23 @@ export class Cofre {
       ...nameFields(payment),
       amount: amount === undefined ? undefined : amountText(amount),
     };
-    const outcome = await this.#change("capture", payment, fields, options, "BP-CAP-7");
+    const { outcome, error } = await this.#change("capture", payment, fields, options);
+    if (error?.code === "BP-CAP-4") {
+      const { amountExt } = outcome.payment;
+      if (outcome.outcome !== "paid" || !isSameAmount(amountExt, amount ?? amountExt)) throw error;
+    }
     if (outcome.outcome === "paid" || outcome.outcome === "pending") return outcome;
     // An authorization that is still there: the acquirer has refused the capture.
     const isHeld = outcome.outcome === "authorized";
     return { outcome: isHeld ? "refused" : "cancelled", payment: outcome.payment };
   }
 
-  /** Cancels an authorization. Use `refund` for a captured payment. */
+  /** Cancels an authorization, once. Use `refund` for a captured payment. */
   async cancel(payment: PaymentName, options: CallOptions = {}): Promise<CancelOutcome> {
     const fields = nameFields(payment);
-    return cancelOutcome(await this.#change("cancel", payment, fields, options, "BP-CAN-4"));
+    const { outcome, error } = await this.#change("cancel", payment, fields, options);
+    if (error?.code === "BP-CAN-3" && outcome.outcome !== "cancelled") throw error;
+    return cancelOutcome(outcome);
   }
 
   /**
@@ -216,7 +225,7 @@ export class Cofre {
         ? cancelOutcome(outcomeOf(done.payment))
         : refundedOf(done.refund, done.payment);
     } catch (error) {
-      const now = await this.#afterChange(error, payment, options, "BP-CAN-4");
+      const now = await this.#afterChange(error, payment, options, ["BP-CAN-4"]);
       if (now.status !== "CO") return cancelOutcome(outcomeOf(now));
       const refund = refundWith(refundCode, now);
       if (refund === undefined) throw error;
@@ -316,30 +325,33 @@ export class Cofre {
     return fromWire(answer) as Answers[Name];
   }
 
+  /** `error`: the answer, if it was a refusal whose reason only the payment shows. */
   async #change(
-    name: "capture" | "cancel",
+    name: keyof typeof questionable,
     payment: PaymentName,
     fields: object,
     options: CallOptions,
-    declined: string,
-  ): Promise<PaymentOutcome> {
+  ): Promise<{ readonly outcome: PaymentOutcome; readonly error?: CofreRequestError }> {
     try {
-      return outcomeOf((await this.#call(name, fields, options, { endsWith: "COFRE-22" })).payment);
+      const answer = await this.#call(name, fields, options, { endsWith: "COFRE-22" });
+      return { outcome: outcomeOf(answer.payment) };
     } catch (error) {
-      return outcomeOf(await this.#afterChange(error, payment, options, declined));
+      const now = await this.#afterChange(error, payment, options, questionable[name]);
+      const outcome = outcomeOf(now);
+      return error instanceof CofreRequestError ? { outcome, error } : { outcome };
     }
   }
 
-  /** The payment after an answer that reports a decline or leaves the outcome open. */
+  /** The payment after an answer with one of the codes, or one that leaves the outcome open. */
   async #afterChange(
     error: unknown,
     payment: PaymentName,
     options: CallOptions,
-    declined: string,
+    codes: readonly string[],
   ): Promise<Payment> {
     const isOpen = error instanceof CofreConnectionError && inProgress.has(error.code);
-    const isDecline = error instanceof CofreRequestError && error.code === declined;
-    if (!isOpen && !isDecline) throw error;
+    const isQuestionable = error instanceof CofreRequestError && codes.includes(error.code);
+    if (!isOpen && !isQuestionable) throw error;
     const now = await this.#paymentNow(payment, options);
     if (now === undefined) throw error;
     return now;
@@ -361,6 +373,15 @@ export class Cofre {
 }
 
 const readOnly = { isRepeatable: true };
+
+/**
+ * Codes of a decline by the acquirer, and of a payment on which the operation was done already:
+ * perhaps by an earlier call of the shop.
+ */
+const questionable = {
+  capture: ["BP-CAP-7", "BP-CAP-4"],
+  cancel: ["BP-CAN-4", "BP-CAN-3"],
+} as const;
 
 /** Codes of refunds that are refused because of an earlier refund: perhaps by the same request. */
 const mayBeRefunded: ReadonlySet<string> = new Set([

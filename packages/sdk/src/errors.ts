@@ -1,5 +1,3 @@
-import { errorFields } from "./generated/tables.ts";
-
 /**
  * The server refused the request: nothing was done. No error of the SDK contains anything of the
  * request.
@@ -15,10 +13,10 @@ export class CofreRequestError extends Error {
   readonly field: string | undefined;
 
   /** `message` is the server's text. */
-  constructor(code: string, message: string) {
+  constructor(code: string, message: string, field?: string) {
     super(`${code}: ${message}`);
     this.code = code;
-    this.field = fieldOf(code);
+    this.field = field;
   }
 }
 
@@ -64,10 +62,4 @@ export class CofreSignatureError extends Error {
     super(signatureTexts[reason]);
     this.reason = reason;
   }
-}
-
-function fieldOf(code: string): string | undefined {
-  for (const [field, codes] of Object.entries(errorFields))
-    if (codes.split(" ").includes(code)) return field;
-  return undefined;
 }

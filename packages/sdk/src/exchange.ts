@@ -39,7 +39,7 @@ const busy: ReadonlySet<string> = new Set(["COFRE-20", "COFRE-45"]);
 /** Codes after which the outcome of the request is unknown. */
 const unknownOutcome: ReadonlySet<string> = new Set(["COFRE-14", "COFRE-22", "BP-DR-119"]);
 
-/** Codes of the system for connections that were never made. Bun's are not in capitals. */
+/** Codes of the system for connections that were never made. */
 const neverConnected: ReadonlySet<string> = new Set([
   "ECONNREFUSED",
   "ENOTFOUND",
@@ -47,8 +47,7 @@ const neverConnected: ReadonlySet<string> = new Set([
   "EHOSTUNREACH",
   "ENETUNREACH",
   "UND_ERR_CONNECT_TIMEOUT",
-  "ConnectionRefused",
-  "DNSResolveFailed",
+  "connect",
 ]);
 
 /** Sends a request once. Never rejects. */
@@ -92,17 +91,25 @@ export async function exchange(
   }
 }
 
-/** Codes of an error and of the errors that caused it. Its texts may contain anything. */
+/** The text of Deno's errors, which have no code, for connections that were never made. */
+const denoConnect = /: client error \(Connect\): /;
+
+/**
+ * Codes of an error and of the errors that caused it. Its texts are not shown, because they may
+ * contain anything.
+ */
 function codesIn(error: unknown, depth = 0): readonly string[] {
   if (typeof error !== "object" || error === null || depth > 4) return [];
-  const { code, cause, errors } = error as {
+  const { code, message, cause, errors } = error as {
     readonly code?: unknown;
+    readonly message?: unknown;
     readonly cause?: unknown;
     readonly errors?: unknown;
   };
   const inner = [cause, ...(Array.isArray(errors) ? (errors as readonly unknown[]) : [])];
   const found = inner.flatMap((each) => codesIn(each, depth + 1));
   if (found.length > 0) return found;
+  if (typeof message === "string" && denoConnect.test(message)) return ["connect"];
   return typeof code === "string" && /^\w{1,40}$/.test(code) ? [code] : [];
 }
 

@@ -1,6 +1,8 @@
+import { addressOf } from "./address.ts";
 import { Card, cardNodeOf } from "./card.ts";
 import { CofreConnectionError, CofreRequestError } from "./errors.ts";
 import { exchange, type Fields } from "./exchange.ts";
+import { errorFields } from "./generated/tables.ts";
 import { encodeJson } from "./json.ts";
 import { type CancelSignal, type Runtime, systemRuntime } from "./runtime.ts";
 
@@ -95,7 +97,10 @@ export class Transport {
           if (ending.warning !== undefined) this.#onWarning?.(ending.warning);
           return ending.answer;
         }
-        if (ending.kind === "refusal") throw new CofreRequestError(ending.code, ending.message);
+        if (ending.kind === "refusal") {
+          const { code, message } = ending;
+          throw new CofreRequestError(code, message, fieldOf(code));
+        }
         const { reason, code, retryAfterMs, isFinal = false } = ending;
         if (ending.sent === "maybe") sent = "maybe";
         const waitMs = retryAfterMs ?? this.#pauseAfter(attempts);
@@ -134,17 +139,6 @@ export class Transport {
   }
 }
 
-/** The address without a slash at its end. */
-export function addressOf(url: string, allowHttp: boolean): string {
-  const { protocol, hostname, username, search, hash } = new URL(url);
-  const isLocal = /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname);
-  if (protocol !== "https:" && !(protocol === "http:" && (isLocal || allowHttp)))
-    throw new TypeError("url must begin with https:// (allowHttp permits http to other machines)");
-  if (username !== "" || search !== "" || hash !== "")
-    throw new TypeError("url must have neither a user, nor parameters, nor a fragment");
-  return url.replace(/\/+$/, "");
-}
-
 function checked(name: string, value: number, min: number, max: number): number {
   if (!(value >= min && value <= max))
     throw new TypeError(`${name} must be a number from ${min} to ${max}`);
@@ -159,4 +153,10 @@ function withCards(value: unknown): unknown {
   return Object.fromEntries(
     Object.entries(value).map(([name, member]) => [name, withCards(member)]),
   );
+}
+
+function fieldOf(code: string): string | undefined {
+  for (const [field, codes] of Object.entries(errorFields))
+    if (codes.split(" ").includes(code)) return field;
+  return undefined;
 }

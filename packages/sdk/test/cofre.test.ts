@@ -4,7 +4,8 @@ import { type AddressInfo, createServer } from "node:net";
 import { once } from "node:events";
 import { Card, Cofre, CofreConnectionError, CofreRequestError } from "../src/index.ts";
 import { cardNumbers, currencies, customers } from "../src/generated/test-data.ts";
-import { order, type Setting, startSetting, testCard } from "./server.ts";
+import { testCard } from "../src/testing.ts";
+import { order, type Setting, startSetting } from "./server.ts";
 
 let setting: Setting;
 before(async () => {
@@ -388,6 +389,22 @@ describe("an order that is charged again", () => {
         JSON.stringify(other),
       );
     assert.equal(await authorizationsOf(code), 1);
+  });
+
+  test("is captured and cancelled again with the same result, and not with another one", async () => {
+    const { client, server } = setting;
+    await server.settings.set({ partialCapture: true });
+    const [captured, cancelled] = [newCode(), newCode()];
+    for (const code of [captured, cancelled]) await client.charge(order(code, { capture: false }));
+    for (const amount of ["40", "40.00", undefined]) {
+      const { outcome, payment } = await client.capture({ code: captured, amount });
+      assert.deepEqual([outcome, payment.amountExt], ["paid", "40.00"]);
+    }
+    await assert.rejects(client.capture({ code: captured, amount: "41" }), { code: "BP-CAP-4" });
+    await assert.rejects(client.cancel({ code: captured }), { code: "BP-CAN-3" });
+    for (const time of [1, 2])
+      assert.equal((await client.cancel({ code: cancelled })).outcome, "cancelled", String(time));
+    await assert.rejects(client.capture({ code: cancelled }), { code: "BP-CAP-3" });
   });
 
   test("does not count as not sent when the query after it fails", async () => {

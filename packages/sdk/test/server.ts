@@ -1,6 +1,6 @@
-import { type Cofre as Server, startCofre } from "@cofre/server";
-import { Card, Cofre, type Charge, type CofreOptions, type Runtime } from "../src/index.ts";
-import { customers } from "../src/generated/test-data.ts";
+import type { Cofre as Server } from "@cofre/server";
+import { Cofre, type Charge, type CofreOptions, type Runtime } from "../src/index.ts";
+import { startSandbox, testCharge } from "../src/testing.ts";
 
 /** A server in this process on loopback, with a client whose waits end at once. */
 export interface Setting {
@@ -13,21 +13,26 @@ export interface Setting {
 }
 
 export async function startSetting(): Promise<Setting> {
-  const server = await startCofre({ acquirerTimeoutMs: 300 });
   const waits: number[] = [];
+  const runtime = { after: hurried(waits) };
+  const sandbox = await startSandbox({
+    server: { acquirerTimeoutMs: 300 },
+    client: { runtime },
+  });
+  const { client, server } = sandbox;
   const clientWith = (options: Partial<CofreOptions>): Cofre =>
     new Cofre({
       url: server.url,
       integrationKey: server.integrationKey,
-      runtime: { after: hurried(waits) },
+      runtime,
       ...options,
     });
   return {
     server,
-    client: clientWith({}),
+    client,
     waits,
     clientWith,
-    [Symbol.asyncDispose]: () => server.close(),
+    [Symbol.asyncDispose]: () => sandbox.close(),
   };
 }
 
@@ -43,22 +48,7 @@ function hurried(waits: number[]): Runtime["after"] {
   };
 }
 
-export const testCard = (): Card =>
-  new Card({
-    number: "4111 1111 1111 1111",
-    holderName: "Ana Lima",
-    expires: "12/2060",
-    securityCode: "123",
-  });
-
+/** A charge in Peru, which requires the fewest fields. */
 export function order(code: string, changes: Partial<Charge> = {}): Charge {
-  return {
-    code,
-    amount: "100.00",
-    currency: "PEN",
-    country: "pe",
-    card: testCard(),
-    customer: customers.pe,
-    ...changes,
-  };
+  return testCharge(code, { country: "pe", ...changes });
 }
