@@ -29,10 +29,11 @@ interface Manifest {
 
 /**
  * Paths to files beside the code, which have other places in the package: there, all code is in one
- * folder, with the console's files in `console`. Each text is in its module once.
+ * folder, with the console's files in `console` and the card fields' in `fields`. Each text is in its module once.
  */
 const moved: readonly (readonly [module: string, from: string, to: string])[] = [
   ["src/http/console-endpoint.ts", '"../../../console/src/"', '"./console/"'],
+  ["src/http/fields-endpoint.ts", '"../../../fields/src/"', '"./fields/"'],
   ["src/config/environment.ts", '"../../.cache/compiled/"', '"../.cache/compiled/"'],
   ...libraries.map(
     ({ name, path }) =>

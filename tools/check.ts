@@ -11,6 +11,7 @@ const checks: Readonly<Record<string, readonly (readonly string[])[]>> = {
   types: [
     ["tsc", "--noEmit"],
     ["tsc", "-p", "packages/console/src"],
+    ["tsc", "-p", "packages/fields/src"],
   ],
   "dead-code": [["knip"]],
 };

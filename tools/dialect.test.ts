@@ -35,10 +35,13 @@ const sources = globSync(["{packages,tools,examples}/**/*.{ts,js}"], {
 });
 
 /** Sources whose texts are shown to users: labels, messages, help, errors. */
-const withTexts = globSync(["packages/console/src/**/*.js", "packages/server/src/**/*.ts"], {
-  cwd: pathOf(""),
-  exclude: ["**/*.test.ts", "**/migrations/**", ...translations],
-});
+const withTexts = globSync(
+  ["packages/{console,fields}/src/**/*.js", "packages/server/src/**/*.ts"],
+  {
+    cwd: pathOf(""),
+    exclude: ["**/*.test.ts", "**/migrations/**", ...translations],
+  },
+);
 
 /** Literals that are not shown as sentences. */
 const notProse: ReadonlyMap<string, string> = new Map([

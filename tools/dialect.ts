@@ -165,6 +165,8 @@ export function findDialect(text: string): string[] {
 export const translations = [
   "packages/console/src/messages-es.js",
   "packages/console/src/messages-pt-br.js",
+  "packages/fields/src/messages-es.js",
+  "packages/fields/src/messages-pt-br.js",
 ];
 
 /** Words that no identifier has as a part, and what to write instead. */

@@ -18,6 +18,7 @@ import {
   simulatorSettings,
 } from "../packages/server/src/merchant/settings.ts";
 import { logEvents } from "../packages/server/src/logging/log-event.ts";
+import { brandRules } from "../packages/server/src/vault/bin.ts";
 import { paymentMachine } from "../packages/server/src/payment/payment-machine.ts";
 import { brunoCollection } from "./bruno-collection.ts";
 import { sdkTables, sdkTestData, sdkTypes } from "./sdk-tables.ts";
@@ -70,6 +71,7 @@ export const generatedFiles: readonly { readonly file: string; readonly make: ()
   { file: "packages/sdk/src/generated/types.ts", make: sdkTypes },
   { file: "packages/sdk/src/generated/tables.ts", make: sdkTables },
   { file: "packages/sdk/src/generated/test-data.ts", make: sdkTestData },
+  { file: "packages/fields/src/brand-rows.js", make: brandRows },
 ];
 
 /** The file's text with the section between its marks generated again. */
@@ -115,6 +117,20 @@ function cardTable(): string {
     ({ number, brand, outcome }) => `| \`${number}\` | ${brand} | ${outcome} |`,
   );
   return ["| number | brand | what happens |", "|---|---|---|", ...rows].join("\n");
+}
+
+/** The brands of the server's table as a script for the card fields. */
+function brandRows(): string {
+  const written = (prefixes: readonly (string | readonly [string, string])[]) =>
+    prefixes.map((each) => (typeof each === "string" ? each : each.join("-"))).join(",");
+  const rows = brandRules.map(({ brand, lengths, include, exclude = [] }) =>
+    JSON.stringify([brand, lengths, written(include), written(exclude)]),
+  );
+  return `// Made from the server's table, npm run docs: brand, lengths, first digits, those that are excluded.
+/** @type {readonly (readonly [name: string, lengths: readonly number[], include: string, exclude: string])[]} */
+export const brandRows = [
+${rows.map((row) => `  ${row},\n`).join("")}];
+`;
 }
 
 /** Folders that have generated files only. */

@@ -51,6 +51,7 @@ export const lanes: readonly Lane[] = [
   lane("sockets", "waiting"),
   lane("histories", "busy", "quick"),
   lane("browser", "busy", "landing"),
+  lane("fields", "busy", "landing"),
   lane("compose", "waiting", "landing"),
   lane("clients", "busy", "landing"),
   lane("image", "busy", "landing"),

@@ -41,10 +41,11 @@ export async function layOut(layout: string): Promise<void> {
   const dist = join(layout, "dist");
   makeDeclarations(dist);
   const packages = await bundle(dist);
-  cpSync(join(repository, "packages/console/src"), join(dist, "console"), {
-    recursive: true,
-    filter: (path) => !path.endsWith("tsconfig.json") && !path.endsWith(".d.ts"),
-  });
+  for (const page of ["console", "fields"])
+    cpSync(join(repository, "packages", page, "src"), join(dist, page), {
+      recursive: true,
+      filter: (path) => !path.endsWith("tsconfig.json") && !path.endsWith(".d.ts"),
+    });
   mkdirSync(join(layout, "bin"));
   for (const [name, from, to, mode] of [
     ["cofre.js", "../src/main.ts", "../dist/main.js", 0o755],

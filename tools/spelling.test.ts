@@ -17,7 +17,7 @@ const sources = globSync(["{packages,tools,bench,examples}/**/*.{ts,js}"], {
 });
 
 /** Sources whose texts and names users and new maintainers read most. */
-const program = globSync(["packages/console/src/**/*.js", "packages/server/src/**/*.ts"], {
+const program = globSync(["packages/{console,fields}/src/**/*.js", "packages/server/src/**/*.ts"], {
   cwd: pathOf(""),
   exclude: ["**/*.test.ts", "**/migrations/**", ...translations],
 });

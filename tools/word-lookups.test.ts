@@ -7,7 +7,11 @@ import { fileURLToPath } from "node:url";
 import { findWordLookups } from "./word-lookups.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
-const projects = ["tsconfig.json", "packages/console/src/tsconfig.json"];
+const projects = [
+  "tsconfig.json",
+  "packages/console/src/tsconfig.json",
+  "packages/fields/src/tsconfig.json",
+];
 
 /** Lookups whose keys are always the program's own: a loop over the same table. */
 const ownWords: readonly string[] = [

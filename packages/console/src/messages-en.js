@@ -949,6 +949,7 @@ export const messages = /** @type {const} */ ({
   "setting.refuseCardLikeCodes": "Codes with the card number are refused",
   "setting.reorder": "Sent later, after the payment's next ones",
   "setting.requireCvv": "A card number needs its security code",
+  "setting.fieldOrigins": "Card fields: origins of the pages that may contain them",
   "setting.publicRequestsPerMinute": "Public key: requests of a network in a minute",
   "setting.publicCardsPerTenMinutes": "Public key: different cards of a network in ten minutes",
   "setting.publicFailuresPerTenMinutes": "Public key: refused requests of a network in ten minutes",

@@ -967,6 +967,7 @@ export const messages = {
   "setting.refuseCardLikeCodes": "Se rechazan códigos con el número de la tarjeta",
   "setting.reorder": "Enviadas después de las siguientes del pago",
   "setting.requireCvv": "El número de tarjeta exige su código de seguridad",
+  "setting.fieldOrigins": "Campos de tarjeta: orígenes de las páginas que pueden contenerlos",
   "setting.publicRequestsPerMinute": "Clave pública: solicitudes de una red por minuto",
   "setting.publicCardsPerTenMinutes":
     "Clave pública: tarjetas distintas de una red en diez minutos",

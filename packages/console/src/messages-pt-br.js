@@ -967,6 +967,7 @@ export const messages = {
   "setting.refuseCardLikeCodes": "Códigos com o número do cartão são recusados",
   "setting.reorder": "Enviadas depois das próximas do pagamento",
   "setting.requireCvv": "O número do cartão exige o código de segurança",
+  "setting.fieldOrigins": "Campos de cartão: origens das páginas que podem contê-los",
   "setting.publicRequestsPerMinute": "Chave pública: requisições de uma rede por minuto",
   "setting.publicCardsPerTenMinutes":
     "Chave pública: cartões diferentes de uma rede em dez minutos",

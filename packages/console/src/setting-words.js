@@ -24,6 +24,7 @@ export const settingGroups = [
       createToken: t("setting.createToken"),
       requireCvv: t("setting.requireCvv"),
       requireDebitThreeDSecure: t("setting.requireDebitThreeDSecure"),
+      fieldOrigins: t("setting.fieldOrigins"),
       publicRequestsPerMinute: t("setting.publicRequestsPerMinute"),
       publicCardsPerTenMinutes: t("setting.publicCardsPerTenMinutes"),
       publicFailuresPerTenMinutes: t("setting.publicFailuresPerTenMinutes"),

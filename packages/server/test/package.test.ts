@@ -78,6 +78,7 @@ describe("the package, installed into an empty folder", () => {
       /^dist\/[a-z-]+\.js$/,
       /^dist\/(?:[a-z-]+\/)*[a-z-]+\.d\.ts$/,
       /^dist\/console\/[a-z-]+\.(?:css|html|js|svg)$/,
+      /^dist\/fields\/[a-z-]+\.(?:css|js)$/,
       /^dist\/console\/lib\/[a-z-]+\.js$/,
     ];
     const named = [...kinds.texts, ...kinds.programs];

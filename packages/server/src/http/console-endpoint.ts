@@ -1,8 +1,14 @@
-import { readFile } from "node:fs/promises";
-import { brotliCompress, constants } from "node:zlib";
 import type { WireResponse } from "../wire/answers/answer.ts";
 import type { OpenEndpoint } from "../wire/endpoint.ts";
 import { linkedScript } from "./linked-script.ts";
+import {
+  compressedLater,
+  htmlPage,
+  javascript,
+  servedOnce,
+  stylesheet,
+  textOfFile,
+} from "./page-files.ts";
 import { withoutComments } from "./page-script.ts";
 
 /** The texts of each language are loaded by the script when the language is known. */
@@ -33,8 +39,6 @@ export const libraries = [
   },
 ] as const;
 
-const javascript = "text/javascript; charset=utf-8";
-
 interface Part {
   readonly path: string;
   readonly type: string;
@@ -46,7 +50,7 @@ const parts: readonly Part[] = [
   { path: "/console/icon.svg", type: "image/svg+xml", read: () => textOfPage("icon.svg") },
   {
     path: "/console/style.css",
-    type: "text/css; charset=utf-8",
+    type: stylesheet,
     read: () => textOfPage("style.css"),
   },
   { path: "/console/main.js", type: javascript, read: () => linkedScript("./main.js", moduleText) },
@@ -60,7 +64,7 @@ const parts: readonly Part[] = [
 /** A library, or a script of the page. */
 async function moduleText(name: string): Promise<string> {
   const library = libraries.find((each) => each.name === name);
-  if (library !== undefined) return readFile(new URL(library.file()), "utf8");
+  if (library !== undefined) return textOfFile(new URL(library.file()));
   return withoutComments(await textOfPage(name));
 }
 
@@ -91,7 +95,7 @@ const headers = [
 
 /** A file of packages/console. */
 function textOfPage(name: string): Promise<string> {
-  return readFile(new URL(name, new URL("../../../console/src/", import.meta.url)), "utf8");
+  return textOfFile(new URL(name, new URL("../../../console/src/", import.meta.url)));
 }
 
 /** Says in the page's head how it is used. */
@@ -113,7 +117,7 @@ export function consoleEndpoints(
     const text = await textOfPage("index.html");
     return {
       status: 200,
-      type: "text/html; charset=utf-8",
+      type: htmlPage,
       body: text
         .replace(modeMark, modeMark.replace("key", mode))
         .replace(environmentMark, environmentMark.replace("sandbox", environment)),
@@ -123,44 +127,4 @@ export function consoleEndpoints(
   const part = async ({ type, read }: Part): Promise<WireResponse> =>
     compressedLater({ status: 200, type, body: await read(), headers });
   return [servedOnce("/", page), ...parts.map((each) => servedOnce(each.path, () => part(each)))];
-}
-
-/**
- * The answer, which gets its brotli form when that is made. The best compression would take a core
- * for a second, in which the first reader's page is shown.
- */
-function compressedLater(answer: WireResponse & { brotli?: Buffer | undefined }): WireResponse {
-  // Without memory for it, the answer stays as it is.
-  const params = { [constants.BROTLI_PARAM_QUALITY]: 6 };
-  brotliCompress(answer.body, { params }, (error, bytes) => {
-    if (error === null) answer.brotli = bytes;
-  });
-  return answer;
-}
-
-/** Reads on the first call, and again after a failure. */
-export function readOnce<T>(read: () => Promise<T>): () => Promise<T> {
-  let result: Promise<T> | undefined;
-  return async () => {
-    result ??= read();
-    try {
-      return await result;
-    } catch (error) {
-      result = undefined;
-      throw error;
-    }
-  };
-}
-
-/** The endpoint of a file that is read on the first request. */
-function servedOnce(path: string, read: () => Promise<WireResponse>): OpenEndpoint {
-  return {
-    path,
-    doc: "page",
-    key: "none",
-    isPage: true,
-    family: "parameters",
-    cors: false,
-    handle: readOnce(read),
-  };
 }

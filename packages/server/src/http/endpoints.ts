@@ -35,6 +35,7 @@ import { tokensEndpoint } from "./admin/tokens-endpoint.ts";
 import { viewsEndpoint } from "./admin/views-endpoint.ts";
 import { worldsEndpoints } from "./admin/worlds-endpoint.ts";
 import { consoleEndpoints } from "./console-endpoint.ts";
+import { fieldsEndpoints } from "./fields-endpoint.ts";
 import type { FaultQueue } from "./faults/fault-queue.ts";
 import type { ConsoleUsers } from "./sign-in/console-users.ts";
 
@@ -81,6 +82,7 @@ export function serverEndpoints(parts: EndpointsParts): readonly ServedEndpoint[
   const endpoints = [
     certificateEndpoint({ keys: parts.notificationKeys }),
     ...consoleEndpoints(parts.environment, parts.console),
+    ...fieldsEndpoints({ environment: parts.environment, holderOf: deps.holderOf }),
     ...(consoleUsers === undefined ? [] : consoleUsers.endpoints),
     ...operations,
     ...accountEndpoints(parts),

@@ -62,6 +62,11 @@ export interface AccountSettings {
   /** true: the simulated issuer declines Brazilian debit payments without 3-D Secure. */
   readonly requireDebitThreeDSecure: boolean;
   /**
+   * Origins of the pages that may contain the card fields, separated by spaces; empty: none, in the
+   * sandbox those of this machine.
+   */
+  readonly fieldOrigins: string;
+  /**
    * Requests with the public key that one network may make in a minute, different cards that it may
    * store and requests of it that may be refused in ten minutes; 0: no limit.
    */

@@ -9,6 +9,7 @@ import {
   readEndpoints,
   signatureKinds,
 } from "../notification/endpoint.ts";
+import { longestFieldOrigins, maximumFieldOrigins, readFieldOrigins } from "./field-origins.ts";
 import { type AddressCheck, isHidden, effectiveAddress } from "./receiver-address.ts";
 import { maximumRoutes, readRoutes, type Route } from "./routing.ts";
 import {
@@ -155,6 +156,14 @@ export const accountSettings = {
   requireDebitThreeDSecure: {
     ...flag(false),
     doc: "Whether the simulated issuer declines Brazilian debit payments that come without 3-D Secure.",
+  },
+  fieldOrigins: {
+    default: "",
+    allows: (value): value is string =>
+      typeof value === "string" && readFieldOrigins(value) !== undefined,
+    allowed: `at most ${maximumFieldOrigins} origins separated by spaces, with https, or http on this machine`,
+    between: [0, longestFieldOrigins],
+    doc: "Origins of the pages that may contain the card fields, such as `https://shop.example`. Empty: pages of this machine (localhost).",
   },
   publicRequestsPerMinute: {
     ...wholeNumber(0, 0, 10_000),

@@ -19,7 +19,7 @@ interface BrandRule {
  * pages behind 2.6 could not be read completely; where a row goes further, its comment says how far
  * and why.
  */
-const rules: readonly BrandRule[] = [
+export const brandRules: readonly BrandRule[] = [
   { brand: "amex", lengths: [15], include: ["34", "37"] },
   { brand: "diners", lengths: [14], include: ["30", "36", "38"], exclude: ["3646", "3648"] },
   {
@@ -175,7 +175,7 @@ function compile(table: readonly BrandRule[]): Lookup {
   return { starts, brands };
 }
 
-const lookup = compile(rules);
+const lookup = compile(brandRules);
 
 /** Whether a card number begins with these digits. */
 export function startsWith(pan: Pan, prefix: string): boolean {

@@ -335,6 +335,7 @@ export function newAccount(id: MerchantId, over: Partial<Account> = {}): Account
       descriptor: "SHOP",
       strictForms: false,
       requireDebitThreeDSecure: false,
+      fieldOrigins: "https://shop.example",
       publicRequestsPerMinute: 60,
       publicCardsPerTenMinutes: 0,
       publicFailuresPerTenMinutes: 20,
