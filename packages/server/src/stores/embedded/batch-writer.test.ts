@@ -161,14 +161,19 @@ test("what is due, in flight, to be delivered, or named by a refund or mandate i
   const names = Object.keys(sql) as (keyof typeof sql)[];
   assert.deepEqual(
     names.filter((name) => plan(name).includes("TEMP B-TREE")),
-    // Payments that are due at one moment, the notifications of one payment, and the deliveries about
-    // a page of payments.
-    ["paymentsDue", "notificationsOfPayment", "deliverySums"],
+    // Payments that are due at one moment, the states of a piece of the payments, the notifications
+    // of one payment, and the deliveries about a page of payments.
+    ["paymentsDue", "paymentsCounted", "notificationsOfPayment", "deliverySums"],
   );
   assert.deepEqual(
     names.filter((name) => plan(name).includes("SCAN")),
-    // All rows of small tables, and the given ids of a page of payments.
-    ["identity", "accountKeys", "accounts", "deliverySums"],
+    // All rows of small tables, of a piece of the payments that an index has found, and the given ids
+    // of a page of payments.
+    ["identity", "accountKeys", "accounts", "paymentsCounted", "deliverySums"],
+  );
+  assert.match(
+    plan("paymentsCounted"),
+    /SEARCH payment USING INDEX sqlite_autoindex_payment_\d \(merchant=\? AND id<\?\)/,
   );
 });
 
