@@ -46,8 +46,8 @@ test("a block has the places of its payments by text and by id", () => {
     [9, 8, 7, 6].map(given.paymentId),
   );
   assert.deepEqual(
-    [10, 9, 7, 6, 5].map((number) => texts.placeOf(given.paymentId(number))),
-    [0, 0, 2, 3, 4],
+    [10, 9, 7, 6, 5].map((number) => texts.placeBelow(given.paymentId(number))),
+    [0, 1, 3, 4, 4],
   );
 });
 

@@ -42,9 +42,13 @@ export class TextBlock {
     return this.#text.slice(start, start + idLength) as PaymentId;
   }
 
-  /** The place of the first payment with an id not above this one; the length if there is none. */
-  placeOf(id: string): number {
-    return firstPlace(this.length, (place) => this.idAt(place) <= id);
+  get characters(): number {
+    return this.#text.length;
+  }
+
+  /** The place of the first payment with a lower id; the length if there is none. */
+  placeBelow(id: string): number {
+    return firstPlace(this.length, (place) => this.idAt(place) < id);
   }
 
   /**

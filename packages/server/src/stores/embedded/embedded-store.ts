@@ -38,7 +38,13 @@ import type {
   StoredAccountKey,
   StoreStats,
 } from "../store.ts";
-import { messageOf, changeIndex } from "../change-message.ts";
+import {
+  type ChangeMessage,
+  changeIndex,
+  messageOf,
+  type Outcome,
+  paymentIndex,
+} from "../change-message.ts";
 import { commitResultOf } from "../commit-result.ts";
 import {
   type Identity,
@@ -518,7 +524,7 @@ class SqliteStore implements RunningStore {
       payment === undefined
         ? undefined
         : this.#written.submitted(message[changeIndex.merchant], payment);
-    const outcome = await this.#writer.submit(message);
+    const outcome = await this.#submit(message);
     if (outcome === "committed" && written !== undefined) written.isCommitted = true;
     const result = commitResultOf(outcome);
     return result === "payment_code" ? this.#takenBy(change) : result;
@@ -579,6 +585,20 @@ class SqliteStore implements RunningStore {
 
   checkpoint(): void {
     if (this.#closed === undefined) this.#writer.checkpoint();
+  }
+
+  async #submit(message: ChangeMessage): Promise<Outcome> {
+    try {
+      return await this.#writer.submit(message);
+    } finally {
+      const payment = message[changeIndex.payment];
+      // Also if the outcome is unknown.
+      if (payment !== undefined && payment[paymentIndex.replaces] === undefined)
+        this.#payments.inserted(
+          message[changeIndex.merchant] as MerchantId,
+          payment[paymentIndex.id],
+        );
+    }
   }
 
   #takenBy({ merchantId, payment }: Change): CommitResult {

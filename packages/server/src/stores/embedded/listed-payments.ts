@@ -10,13 +10,14 @@ import {
   wholePiece,
 } from "../payment-list.ts";
 import { TextBlock } from "../text-block.ts";
+import { TextCache } from "../text-cache.ts";
 import { listedRow, paymentColumns, type PaymentRow } from "../rows.ts";
 
 /** Whole payments that are read and searched in one piece: about 0.3 ms. */
 const rowsInPiece = 25;
 /** Payments whose conditions are tested in one piece: about 0.4 ms. */
 const testedInPiece = 1_000;
-/** Payments whose texts are searched in one piece: about 0.5 ms. */
+/** Payments whose texts are searched in one piece: about 0.8 ms, or 0.05 if they are cached. */
 const textsInPiece = 500;
 /** Prepared statements that are kept: one for each sequence of conditions. */
 const maxStatements = 50;
@@ -24,7 +25,7 @@ const maxStatements = 50;
 /**
  * Reads the pieces of lists. SQLite tests the conditions of a filter about columns, and words are
  * looked for in the texts alone, so that the rows of most payments that fail it are never read: 0.4
- * to 1.7 µs for each instead of 14.
+ * to 1.7 µs for each instead of 14, and less than 0.1 where the texts are cached.
  */
 export class ListedPayments {
   readonly #database: DatabaseSync;
@@ -33,6 +34,7 @@ export class ListedPayments {
   readonly #count: StatementSync;
   readonly #texts: StatementSync;
   readonly #inState: StatementSync;
+  readonly #cache = new TextCache();
   /** By their SQL; all are dropped when there are too many. */
   readonly #rows = new Map<string, StatementSync>();
 
@@ -89,44 +91,60 @@ export class ListedPayments {
     before: string,
     left: number,
   ): Piece {
-    const limit = Math.min(left, textsInPiece);
-    const block = this.#block(merchant, before, ids.from, limit);
-    if (block.length === 0) return { rows: [], examined: 0, last: undefined, isEnd: true };
-    const end = block.idAt(block.length - 1);
+    const { block, isLast } = this.#textsBelow(merchant, before);
+    const start = block.placeBelow(before);
+    const below = block.placeBelow(ids.from);
+    const end = Math.min(start + left, below);
+    if (end <= start) return { rows: [], examined: 0, last: undefined, isEnd: true };
+    const lowest = block.idAt(end - 1);
     const found = conditions
       .filter(isAboutText)
-      .map((condition) => this.#placesOf(merchant, condition, block, before, end));
+      .map((condition) => this.#placesOf(merchant, condition, block, before, lowest));
     const [sql, values] = testsOf(conditions.filter((each) => !isAboutText(each)));
     const candidates = [...(found[0] ?? [])]
-      .filter((place) => found.every((places) => places.has(place)))
+      .filter((place) => start <= place && place < end && found.every((all) => all.has(place)))
       .toSorted((left, right) => left - right);
     // The other conditions may leave only a few of them.
     const read = sql === "" ? candidates.slice(0, rowsInPiece) : candidates;
+    const listed = JSON.stringify(read.map((place) => block.idAt(place)));
     const rows =
       read.length === 0
         ? []
         : this.#statement(paymentColumns, `merchant = unhex(?) AND ${isListed}${sql}`)
-            .all(
-              merchant,
-              JSON.stringify(read.map((place) => block.idAt(place))),
-              ...values,
-              rowsInPiece,
-            )
+            .all(merchant, listed, ...values, rowsInPiece)
             .map(listedObject);
     const last = rows.length === rowsInPiece ? rows.at(-1)?.id : undefined;
-    if (last === undefined || last === end)
-      return { rows, examined: block.length, last: end, isEnd: block.length < limit };
-    return { rows, examined: block.placeOf(last) + 1, last, isEnd: false };
+    // There may be more behind the last one.
+    if (last !== undefined && last !== lowest)
+      return { rows, examined: block.placeBelow(last) - start, last, isEnd: false };
+    const isEnd = end === below && (isLast || below < block.length);
+    return { rows, examined: end - start, last: lowest, isEnd };
   }
 
-  #block(merchant: MerchantId, before: string, from: string, limit: number): TextBlock {
-    const rows = this.#texts.all(merchant, before, from, limit) as unknown as TextColumns[];
-    return new TextBlock(
+  /** A block that has the newest payments below `before`. `isLast`: it has the oldest of all. */
+  #textsBelow(
+    merchant: MerchantId,
+    before: string,
+  ): { readonly block: TextBlock; readonly isLast: boolean } {
+    const cached = this.#cache.find(merchant, before);
+    if (cached !== undefined) return { block: cached, isLast: false };
+    const from = this.#cache.gapBelow(merchant, before);
+    const rows = this.#texts.all(merchant, before, from, textsInPiece) as unknown as TextColumns[];
+    const next = rows.length === 0 ? this.#cache.find(merchant, from) : undefined;
+    if (next !== undefined) return { block: next, isLast: false };
+    const block = new TextBlock(
       rows.map(([id, code, json]) => ({ id, code, texts: searchTextsInOrder(json) })),
     );
+    this.#cache.add(merchant, before, block, rows.length < textsInPiece);
+    return { block, isLast: rows.length < textsInPiece && from === "" };
   }
 
-  /** The places in the block, which is from `before` down to `end`, that meet the condition. */
+  /** Called when a new payment may be in the file. */
+  inserted(merchant: MerchantId, id: string): void {
+    this.#cache.inserted(merchant, id);
+  }
+
+  /** The places in the block that meet the condition; those in a state only from `before` to `end`. */
   #placesOf(
     merchant: MerchantId,
     { text, orState, orMinor }: TextCondition,
@@ -141,7 +159,7 @@ export class ListedPayments {
     return new Set([
       ...block.placesOf(text),
       ...(orMinor === undefined ? [] : block.placesOf(`\n${orMinor}\n`)),
-      ...inState.map(([id]) => block.placeOf(id)),
+      ...inState.map(([id]) => block.placeBelow(id) - 1),
     ]);
   }
 
