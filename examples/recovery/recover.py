@@ -1,11 +1,12 @@
 """Opens the keys and cards of an installation with shares of its recovery key, without Cofre.
 
-    python3 recover.py keys.2.json [cofre.db] [--out FILE] < shares.txt
+    python3 recover.py DIRECTORY [--out FILE] < shares.txt
 
-Standard input has one share per line, as many as the recovery key needs. Prints numbers of keys and
-cards. FILE gets a JSON line with each card: whoever reads it has the card numbers. Exit code 1 when
-something does not open. Needs Python 3.10 and the package `cryptography` (requirements.txt); the
-formats are in docs/operate/recovery.md, docs/decisions/0024 and the comments of vault/envelope.ts.
+DIRECTORY has cofre.db and, if the installation has them, the files keys.<n>.json. Standard input has
+one share per line, as many as the recovery key needs. Prints how many keys and cards were opened.
+FILE gets a JSON line with each card: protect it like the cards. Exit code 1 when something does not
+open. Needs Python 3.10 and the package `cryptography` (requirements.txt); the
+formats are in docs/operate/recovery.md and in the comments of the files that are named below.
 """
 
 import argparse, hashlib, hmac, json, os, pathlib, sqlite3, sys
@@ -13,7 +14,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives import hpke
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-from cryptography.hazmat.primitives.keywrap import aes_key_unwrap
+from cryptography.hazmat.primitives.keywrap import InvalidUnwrap, aes_key_unwrap
 
 WORDS = (pathlib.Path(__file__).parent / "slip39-words.txt").read_text().split()
 GENERATOR = (0xE0E040, 0x1C1C080, 0x3838100, 0x7070200, 0xE0E0009, 0x1C0C2412, 0x38086C24, 0x3090FC48, 0x21B1F890, 0x3F3F120)
@@ -80,51 +81,75 @@ def private_key_of(seed):
             continue
 
 
-def keys_of(file, private_key):
-    """The keys of keys.<n>.json by purpose and number."""
-    suite, keys = hpke.Suite(hpke.KEM.P521, hpke.KDF.HKDF_SHA512, hpke.AEAD.AES_256_GCM), {}
-    for row in file["keys"]:
-        wrapped, magic = bytes.fromhex(row["wrapped"]), b"cofre recovery 1\n"
-        if not wrapped.startswith(magic):
-            raise ValueError("a key was not sealed for a recovery key")
-        sealed = wrapped[len(magic) + 2 + int.from_bytes(wrapped[len(magic) : len(magic) + 2], "big") + 32 :]
-        label = f"{file['environment']}/{row['purpose']}/{row['id']}"
-        keys[row["purpose"], row["id"]] = suite.decrypt(sealed[1:], private_key, f"cofre recovery 1\0{label}".encode())
-    return keys
+def recovered(wrapped, label, private_key):
+    """A key by its wrap for the recovery key, which follows the wrap by the root key."""
+    magic = b"cofre recovery 1\n"
+    if not wrapped.startswith(magic):
+        raise ValueError("a key was not sealed for a recovery key")
+    by_root = int.from_bytes(wrapped[len(magic) : len(magic) + 2], "big")
+    sealed = wrapped[len(magic) + 2 + by_root + 32 :]
+    suite = hpke.Suite(hpke.KEM.P521, hpke.KDF.HKDF_SHA512, hpke.AEAD.AES_256_GCM)
+    return suite.decrypt(sealed[1:], private_key, f"cofre recovery 1\0{label}".encode())
 
 
-def open_card(environment, keys, merchant, token_digest, version, ref):
-    """A card of format 1 (vault/envelope.ts): month, year, holder and number."""
-    key_version = int.from_bytes(ref[1:5], "big")
-    data_key = aes_key_unwrap(keys["epoch", key_version], ref[37:77])
-    if ref[0] != 1 or hashlib.sha256(b"cofre data key 1" + ref[1:5] + data_key).digest() != ref[5:37]:
+def keys_of_files(path, private_key):
+    """Of an installation with files: what cards are bound to, and its keys by purpose and number."""
+    file = json.loads(path.read_text())
+    name, rows = file["environment"], [(row["purpose"], row["id"], row["wrapped"]) for row in file["keys"]]
+    return name, {row[:2]: recovered(bytes.fromhex(row[2]), f"{name}/{row[0]}/{row[1]}", private_key) for row in rows}
+
+
+def keys_of_records(database, private_key):
+    """The same of an installation with key records: epoch keys, and below them those of merchants."""
+    ((name,),) = database.execute("SELECT keys FROM identity").fetchall()
+    select = "SELECT hex(merchant), version, epoch, wraps FROM key_record WHERE purpose = ? AND state <> 'destroyed'"
+    keys = {}
+    for _, version, _, wraps in database.execute(select, ["epoch"]):
+        wrapped = bytes.fromhex(json.loads(wraps)[0][1])
+        keys["epoch", version] = recovered(wrapped, f"{name}/epoch/{version}", private_key)
+    for merchant, version, epoch, wraps in database.execute(select, ["merchant"]):
+        ((_, wrapped),) = json.loads(wraps)
+        parts = ("cofre key wrap 1", name, "merchant", merchant.lower(), version, epoch)
+        nonce, text = bytes.fromhex(wrapped)[1:13], bytes.fromhex(wrapped)[13:]
+        keys[merchant.lower(), version] = AESGCM(keys["epoch", epoch]).decrypt(nonce, text, "\0".join(map(str, parts)).encode())
+    return name, keys
+
+
+def open_card(name, keys, merchant, token_digest, record_version, ref):
+    """A card of format 1 or 2 (vault/envelope.ts, vault/derived-envelope.ts)."""
+    card_format, version, number = ref[0], ref[1:5], int.from_bytes(ref[1:5], "big")
+    if card_format == 1:
+        data_key, rest, committed = aes_key_unwrap(keys["epoch", number], ref[37:77]), ref[77:], b""
+    else:
+        derivation = b"cofre card key 2" + version + ref[37:69]
+        data_key, rest, committed = hmac.digest(keys[merchant.hex(), number], derivation, "sha256"), ref[69:], merchant.hex().encode()
+    label = f"cofre data key {card_format}".encode()
+    if hashlib.sha256(label + committed + version + data_key).digest() != ref[5:37]:
         raise ValueError("a card has another format or key")
-    texts = [text.encode() for text in ("card", environment, merchant.hex(), token_digest.hex())]
-    fields = texts + [number.to_bytes(4, "big") for number in (version, 1, key_version)]
+    fields = [text.encode() for text in ("card", name, merchant.hex(), token_digest.hex())]
+    fields += [value.to_bytes(4, "big") for value in (record_version, card_format, number)]
     aad = b"".join(len(field).to_bytes(2, "big") + field for field in fields)
-    card = AESGCM(data_key).decrypt(ref[77:89], ref[89:], aad)
+    card = AESGCM(data_key).decrypt(rest[:12], rest[12:], aad)
     end = card[0] + 1
     return {"number": card[1:end].decode(), "month": card[end], "year": int.from_bytes(card[end + 1 : end + 3], "big"), "holder": card[end + 3 :].decode()}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("keys")
-    parser.add_argument("database", nargs="?")
+    parser.add_argument("directory", type=pathlib.Path)
     parser.add_argument("--out")
     given = parser.parse_args()
-    file = json.loads(pathlib.Path(given.keys).read_text())
-    keys = keys_of(file, private_key_of(seed_of(sys.stdin.readlines())))
+    private_key = private_key_of(seed_of(sys.stdin.readlines()))
+    database = sqlite3.connect(f"{(given.directory / 'cofre.db').resolve().as_uri()}?mode=ro", uri=True)
+    files = sorted(given.directory.glob("keys.*.json"), key=lambda path: int(path.name.split(".")[1]))
+    name, keys = keys_of_files(files[-1], private_key) if files else keys_of_records(database, private_key)
     print(f"{len(keys)} keys opened")
-    if given.database is None:
-        return
     cards, unopened = [], 0
-    rows = sqlite3.connect(f"file:{given.database}?mode=ro", uri=True).execute("SELECT merchant, token_digest, version, ref FROM card")
-    for merchant, token_digest, version, ref in rows:
+    for merchant, token_digest, version, ref in database.execute("SELECT merchant, token_digest, version, ref FROM card"):
         try:
-            card = open_card(file["environment"], keys, merchant, token_digest, version, ref)
+            card = open_card(name, keys, merchant, token_digest, version, ref)
             cards.append({"merchant": merchant.hex(), "token_digest": token_digest.hex(), **card})
-        except Exception:
+        except (ValueError, KeyError, IndexError, InvalidTag, InvalidUnwrap):
             unopened += 1
     print(f"{len(cards)} cards opened, {unopened} not")
     if given.out is not None:
@@ -137,5 +162,5 @@ def main():
 if __name__ == "__main__":
     try:
         main()
-    except (ValueError, InvalidTag) as error:
+    except (ValueError, InvalidTag, OSError, sqlite3.Error) as error:
         sys.exit(f"The keys do not open: {error}.")

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { existsSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test, type TestContext } from "node:test";
 import { fileURLToPath } from "node:url";
@@ -20,11 +20,13 @@ import {
   recovery,
   type RecoveryKeyOfTest,
 } from "../../server/test/support/recovery.ts";
-import { python } from "./support/key-services.ts";
+import { awsCredentials } from "../../server/test/key-services/open.ts";
+import { python, skips, startLocalKms, startOpenBao } from "./support/key-services.ts";
 
 /**
  * Recovery with other people's software: shares of the reference implementation of SLIP-39, HPKE of
- * the package cryptography, and the program in Python of examples/recovery.
+ * the package cryptography, and the program in Python of examples/recovery
+ * (docs/operate/recovery.md).
  */
 
 const support = fileURLToPath(new URL("support/", import.meta.url));
@@ -137,12 +139,15 @@ interface Installation {
   readonly shares: readonly string[];
 }
 
-/** An installation with cards, stopped, whose root key was deleted. */
-async function lostRoot(context: TestContext): Promise<Installation> {
+/** An installation with cards, stopped. `root`: the settings of its root key, if it is no file. */
+async function installation(
+  context: TestContext,
+  root: Readonly<Record<string, string>> = {},
+): Promise<Installation> {
   const key = await newRecoveryKey(context);
   const directory = join(newFolder(context), "data");
   const environment = { COFRE_DATA_DIR: directory, ...key.environment };
-  const server = await startTestServer({ environment });
+  const server = await startTestServer({ environment: { ...environment, ...root } });
   const tokens: string[] = [];
   for (let at = 0; at < cardCount; at += 1) {
     const creditcard = { ...testCard, card_number: numbers[at % numbers.length] };
@@ -154,11 +159,67 @@ async function lostRoot(context: TestContext): Promise<Installation> {
     tokens.push(String(body["token"]));
   }
   await server[Symbol.asyncDispose]();
-  rmSync(join(directory, "root.key"));
   const seed = joinShares(key.shares.slice(0, 3).map((share) => readShare(share)));
   const [, one = "", , two = "", three = ""] = sharesFrom(seed, 3, 5);
   return { directory, key, environment, tokens, shares: [one, two, three] };
 }
+
+/** Settings with a root key that shares open into, and what destroys the present one. */
+interface Service {
+  readonly root: Readonly<Record<string, string>>;
+  readonly destroy: () => Promise<void>;
+  readonly next: Readonly<Record<string, string>>;
+}
+
+function secretFile(context: TestContext, content: string): string {
+  const path = join(newFolder(context), "credentials");
+  writeFileSync(path, content, { mode: 0o600 });
+  return path;
+}
+
+const services: Readonly<
+  Record<string, { skip: string | false; open: (context: TestContext) => Promise<Service> }>
+> = {
+  OpenBao: {
+    skip: skips.openbao,
+    async open(context) {
+      const { call, url, ca, end } = await startOpenBao();
+      context.after(end);
+      for (const name of ["first", "second"]) await call("POST", `/v1/transit/keys/${name}`, {});
+      const rootOf = (name: string) => ({
+        COFRE_ROOT_KEY: `transit:${url.origin}/v1/transit/${name}`,
+        COFRE_ROOT_KEY_SECRET_FILE: secretFile(context, "root\n"),
+        COFRE_ROOT_KEY_CA: ca,
+      });
+      return {
+        root: rootOf("first"),
+        next: rootOf("second"),
+        async destroy() {
+          await call("POST", "/v1/transit/keys/first/config", { deletion_allowed: true });
+          await call("DELETE", "/v1/transit/keys/first");
+        },
+      };
+    },
+  },
+  "local-kms": {
+    skip: skips.localKms,
+    async open(context) {
+      const { call, url, newKey, end } = await startLocalKms();
+      context.after(end);
+      const [first, second] = [await newKey(), await newKey()];
+      const rootOf = (arn: string) => ({
+        COFRE_ROOT_KEY: `aws-kms:${arn}`,
+        COFRE_ROOT_KEY_SECRET_FILE: secretFile(context, awsCredentials("AKIAIOSFODNN7EXAMPLE")),
+        COFRE_ROOT_KEY_ENDPOINT: url.origin,
+      });
+      return {
+        root: rootOf(first),
+        next: rootOf(second),
+        destroy: async () => void (await call("ScheduleKeyDeletion", { KeyId: first })),
+      };
+    },
+  },
+};
 
 async function openedCards(server: TestServer, tokens: readonly string[]): Promise<number> {
   let opened = 0;
@@ -170,15 +231,10 @@ async function openedCards(server: TestServer, tokens: readonly string[]): Promi
   return opened;
 }
 
-function newestKeys(directory: string): string {
-  const names = readdirSync(directory).filter((name) => /^keys\.\d+\.json$/.test(name));
-  const ordered = names.toSorted((one, other) => one.localeCompare(other, "en", { numeric: true }));
-  return join(directory, ordered.at(-1) ?? "");
-}
-
 describe("an installation whose root key was destroyed", { skip }, () => {
   test(`three shares of the reference implementation open ${cardCount} of ${cardCount} cards, two none`, async (context) => {
-    const { directory, environment, tokens, shares } = await lostRoot(context);
+    const { directory, environment, tokens, shares } = await installation(context);
+    rmSync(join(directory, "root.key"));
     const refused = await recovery(["open", "--data-dir", directory], {
       shares: shares.slice(0, 2),
     });
@@ -191,15 +247,43 @@ describe("an installation whose root key was destroyed", { skip }, () => {
     assert.equal(await openedCards(server, tokens), cardCount);
   });
 
+  for (const [name, { skip: missing, open }] of Object.entries(services)) {
+    test(
+      `in ${name}: three shares open ${cardCount} of ${cardCount} cards under another key of it, two none`,
+      { skip: missing },
+      async (context) => {
+        const { root, destroy, next } = await open(context);
+        const { directory, environment, tokens, shares } = await installation(context, root);
+        await destroy();
+        await assert.rejects(startTestServer({ environment: { ...environment, ...root } }), {
+          failure: "denied",
+        });
+        const { COFRE_ROOT_KEY_CA: ca, ...plain } = next;
+        const settings = {
+          ...plain,
+          ...(ca === undefined ? {} : { COFRE_ROOT_KEY_CA_FILE: secretFile(context, ca) }),
+        };
+        const opening = (given: readonly string[]) =>
+          recovery(["open", "--data-dir", directory], { shares: given, environment: settings });
+        const refused = await opening(shares.slice(0, 2));
+        assert.equal(refused.code, 1, refused.output);
+        const opened = await opening(shares);
+        assert.equal(opened.code, 0, opened.problems);
+        await using server = await startTestServer({ environment: { ...environment, ...next } });
+        assert.equal(await openedCards(server, tokens), cardCount);
+      },
+    );
+  }
+
   test(`the program in Python opens ${cardCount} of ${cardCount} cards with three shares, and prints none`, async (context) => {
-    const { directory, shares, key } = await lostRoot(context);
+    const { directory, shares, key } = await installation(context);
+    rmSync(join(directory, "root.key"));
     const out = join(newFolder(context), "cards");
     const decrypt = (given: readonly string[], more: readonly string[] = []) =>
-      spawnSync(
-        python,
-        [join(example, "recover.py"), newestKeys(directory), join(directory, "cofre.db"), ...more],
-        { input: given.map((share) => `${share}\n`).join(""), encoding: "utf8" },
-      );
+      spawnSync(python, [join(example, "recover.py"), directory, ...more], {
+        input: given.map((share) => `${share}\n`).join(""),
+        encoding: "utf8",
+      });
     const two = decrypt(shares.slice(0, 2));
     assert.deepEqual([two.status, two.stdout], [1, ""]);
     assert.match(two.stderr, /^The keys do not open: the shares are of different sets, too few/);

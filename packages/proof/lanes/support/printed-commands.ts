@@ -160,6 +160,7 @@ export const ways: Readonly<Record<string, readonly (Way | readonly Way[])[]>> =
   "docs/operate/recovery.md": [
     not("is a ceremony at a terminal, which cli/recovery/recovery.test.ts plays"),
     not("sets variables only"),
+    by("packages/proof/lanes/recovery.lane.ts"),
     not("is a ceremony at a terminal, which cli/recovery/recovery.test.ts plays"),
   ],
   "docs/operate/running.md": [
