@@ -41,7 +41,7 @@ import {
   roleChanged,
 } from "./session.js";
 import { settingsView } from "./settings.js";
-import { say } from "./shown.js";
+import { clearStatus, say } from "./shown.js";
 import { accountChanged, SideBar, watchAccount } from "./side-bar.js";
 import { acceptInvitation, askToSignIn, watchSession } from "./sign-in.js";
 import { shell } from "./state.js";
@@ -281,6 +281,7 @@ async function letIn(why, mayBe = !wasAsked) {
   const { signal } = shownNow;
   if (!isLogin()) return askForKey(why, signal);
   closeDialogs();
+  say("");
   document.title = "Cofre";
   hideLinks();
   forgetAccount();
@@ -422,6 +423,7 @@ render(
   /** @type {HTMLElement} */ (document.getElementById("side")),
 );
 watchKeys();
+clearStatus();
 void watchAccount(foundWorld);
 // Lists restore their scroll position themselves, after their rows are loaded.
 history.scrollRestoration = "manual";

@@ -15,6 +15,12 @@ export function shown(text) {
   );
 }
 
+/** When the status message was shown, on the clock of events. */
+let saidAt = 0;
+
+/** A status message stays at least this long, in milliseconds. */
+const readingMs = 4_000;
+
 /**
  * Shows a status message, which screen readers announce; an empty text removes it.
  * @param {string} text
@@ -22,6 +28,19 @@ export function shown(text) {
 export function say(text) {
   const status = document.getElementById("status");
   if (status !== null && status.textContent !== text) status.textContent = text;
+  saidAt = performance.now();
+}
+
+/** Removes a status message when the user does something else later. */
+export function clearStatus() {
+  for (const kind of ["keydown", "pointerdown"])
+    addEventListener(
+      kind,
+      ({ timeStamp }) => {
+        if (timeStamp - saidAt > readingMs) say("");
+      },
+      { capture: true, passive: true },
+    );
 }
 
 /** @param {unknown} error */

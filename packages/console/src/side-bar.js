@@ -1,5 +1,5 @@
 // The side bar: the open account with its clock, and the links to the views.
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { call, isAboutKey, subjectOfTab } from "./api.js";
 import { problemText, say, shown } from "./shown.js";
 import { exactMinute, timeOf, timeOfDay, utcText } from "./format.js";
@@ -98,8 +98,20 @@ function ClockBox() {
 function Navigation({ onLeave, onSignOut, onHelp }) {
   const { links, person } = shell.value;
   const groups = [...new Set(links.map(({ group }) => group))];
+  const row = useRef(/** @type {HTMLElement | null} */ (null));
+  const { current } = shell.value;
+  // On a narrow screen the links are one line, which is scrolled to the current one.
+  useEffect(() => {
+    const link = row.current?.querySelector("[aria-current]");
+    if (row.current === null || !(link instanceof HTMLElement)) return;
+    const [line, { left, width }] = [
+      row.current.getBoundingClientRect(),
+      link.getBoundingClientRect(),
+    ];
+    row.current.scrollLeft += left + width / 2 - (line.left + line.width / 2);
+  }, [current, links]);
   return html`
-    <nav id="nav" aria-label=${t("side.console")}>
+    <nav id="nav" ref=${row} aria-label=${t("side.console")}>
       ${groups.map(
         (group) => html`
           <div key=${group} class="group">

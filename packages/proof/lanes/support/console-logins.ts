@@ -335,6 +335,37 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
     });
   });
 
+  for (const width of [390, 1_440])
+    test(`at ${width} pixels a refusal is below its field, and does not move the others`, async () => {
+      await as(
+        "admin",
+        "#/people",
+        async (page) => {
+          await page.getByLabel("Name").fill("admin");
+          await page.getByRole("button", { name: "Invite", exact: true }).click();
+          const refusal = page.getByRole("alert").filter({ hasText: "COFRE-117" });
+          const [name, role, invite, text] = await Promise.all(
+            [
+              page.getByLabel("Name"),
+              page.getByLabel("Role"),
+              page.getByRole("button", { name: "Invite", exact: true }),
+              refusal,
+            ].map(async (part) => {
+              const box = await part.boundingBox();
+              assert.ok(box !== null);
+              return box;
+            }),
+          );
+          assert.ok(name && role && invite && text);
+          assert.ok(text.width > 300, `${text.width} pixels`);
+          assert.ok(text.y >= name.y + name.height && text.y + text.height <= role.y);
+          assert.ok(Math.abs(role.y + role.height - invite.y - invite.height) < 2);
+          assert.deepEqual(await violations(page), []);
+        },
+        { viewport: { width, height: 900 }, bypassCSP: true },
+      );
+    });
+
   test("a password is changed with the one before and a code", async () => {
     const next = "another password of hers";
     await as("viewer", "#/account", async (page) => {

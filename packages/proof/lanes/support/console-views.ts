@@ -92,6 +92,40 @@ export function viewTests({ server, made, inConsole }: ConsoleGiven): void {
     });
   });
 
+  test("on a narrow screen the link to the current view is in sight", async () => {
+    await inConsole(
+      "#/payments",
+      async (page) => {
+        for (const name of ["Settings", "Payments", "Test cards"]) {
+          const current = navigation(page).getByRole("link", { name, exact: true });
+          await current.click();
+          await heading(page, name).waitFor();
+          await page.reload();
+          await heading(page, name).waitFor();
+          await until(`the link to ${name} is in sight`, async () => {
+            const box = await current.boundingBox();
+            return box !== null && box.x >= 0 && box.x + box.width <= 390;
+          });
+        }
+      },
+      { viewport: { width: 390, height: 844 } },
+    );
+  });
+
+  test("a status message goes when something else is done later", async () => {
+    const { hash } = await made();
+    await inConsole(`#/payment/${hash}`, async (page) => {
+      await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+      await page.getByRole("button", { name: "Copy link" }).click();
+      const copied = page.getByRole("status").filter({ hasText: "Copied." });
+      await copied.waitFor();
+      await until("the message is gone", async () => {
+        await page.keyboard.press("Shift");
+        return (await copied.count()) === 0;
+      });
+    });
+  });
+
   test("keys open views, lead to the search and from row to row, and can be switched off", async () => {
     const older = await made({ email: "shortcuts@example.com" });
     const newer = await made({ email: "shortcuts@example.com" });
