@@ -6,7 +6,7 @@ import { openDialog } from "./dialog.js";
 import { amountText, typedAmount } from "./format.js";
 import { html } from "./html.js";
 import { t } from "./language.js";
-import { AmbiguousAmount, amountOf, exactAmount, minorOf } from "./money.js";
+import { amountOf, checkMost, exactAmount, minorOf, WrongAmount } from "./money.js";
 import { Choice, errorAt, Foreign, Pairs, Problem, TextField, valuesOf } from "./pieces.js";
 import { mayDo } from "./session.js";
 import { say, shown } from "./shown.js";
@@ -170,7 +170,7 @@ function Question({ action, payment, subject, refresh, onClose }) {
   const [names] = useState(() => /** @type {Map<string, string>} */ (new Map()));
   const [error, setError] = useState(/** @type {unknown} */ (undefined));
   const [isBusy, setBusy] = useState(false);
-  const aboutAmount = error instanceof AmbiguousAmount ? error : errorAt(error, "amount");
+  const aboutAmount = error instanceof WrongAmount ? error : errorAt(error, "amount");
   /** @param {SubmitEvent} event */
   const send = async (event) => {
     event.preventDefault();
@@ -178,7 +178,8 @@ function Question({ action, payment, subject, refresh, onClose }) {
     const given = valuesOf(form);
     setBusy(true);
     try {
-      const typed = exactAmount(given["amount"] ?? "");
+      const typed = exactAmount(given["amount"] ?? "", payment.currency_ext);
+      if (amount !== undefined) checkMost(typed, amount, payment.currency_ext);
       const asked =
         amount === undefined || (typed === amount && path === "/ws/capture")
           ? {}

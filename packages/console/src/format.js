@@ -25,7 +25,7 @@ const usualDigits = new Map();
  * The decimals that the currency has.
  * @param {string} currency
  */
-function digitsOf(currency) {
+export function digitsOf(currency) {
   const known = usualDigits.get(currency);
   if (known !== undefined) return known;
   if (!/^[A-Z]{3}$/.test(currency)) return 2;

@@ -337,18 +337,20 @@ export async function listView(main, _words, query, abort) {
 let left;
 
 /**
- * The payments beside this one in the list of the last view, its place there, and their number.
+ * The payments beside this one in the list of the last view, its place there, their number, and
+ * whether the list has more.
  * @param {string} hash
  */
 export function neighboursOf(hash) {
   const hashes = [...(left?.read.rows.keys() ?? [])].toSorted().toReversed();
   const place = hashes.indexOf(hash);
-  if (place < 0) return { before: undefined, after: undefined, place: 0, count: 0 };
+  if (place < 0) return { before: undefined, after: undefined, place: 0, count: 0, hasMore: false };
   return {
     before: hashes[place + 1],
     after: hashes[place - 1],
     place: place + 1,
     count: hashes.length,
+    hasMore: left?.read.next !== null,
   };
 }
 

@@ -465,6 +465,7 @@ export const messages = /** @type {const} */ ({
   "actions.amount": "Amount in {currency}, up to {most}",
   "actions.ambiguous":
     "Write {large} or {small}: a point or comma before three digits can mean both.",
+  "actions.too_much": "The amount can be at most {most}.",
   "actions.none": "No actions are available.",
   "actions.payment": "Payment {code}.",
   "actions.title": "Actions",

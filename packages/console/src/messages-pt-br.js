@@ -476,6 +476,7 @@ export const messages = {
   "actions.amount": "Valor em {currency}, até {most}",
   "actions.ambiguous":
     "Escreva {large} ou {small}: um ponto ou uma vírgula antes de três dígitos pode significar os dois valores.",
+  "actions.too_much": "O valor pode ser no máximo {most}.",
   "actions.none": "Nenhuma ação disponível.",
   "actions.payment": "Pagamento {code}.",
   "actions.title": "Ações",

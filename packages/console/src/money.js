@@ -1,5 +1,5 @@
 // Amounts in the server's format: decimal text. No floating-point arithmetic.
-import { amountText, typedAmount } from "./format.js";
+import { amountText, digitsOf, typedAmount } from "./format.js";
 import { html } from "./html.js";
 import { t } from "./language.js";
 import { shown } from "./shown.js";
@@ -10,34 +10,59 @@ export function minorOf(amount) {
 }
 
 /**
- * A typed amount with the decimal point that the server expects: `100,00` becomes `100.00`, and
- * `1.234,50` or `1,234.50` becomes `1234.50`. Any other text stays, for the server to refuse.
+ * A typed amount with the decimal point that the server expects: `100,00` becomes `100.00`,
+ * `1.234,50` or `1,234.50` becomes `1234.50`, and `1.234.567` becomes `1234567`; `50.000` becomes
+ * `50000` in a currency without decimals. Any other text stays, for the server to refuse.
  * @param {string} typed
+ * @param {string} currency
  */
-export function withPoint(typed) {
+export function withPoint(typed, currency) {
   const text = typed.trim();
   const isGrouped =
     /^\d{1,3}(?:\.\d{3})+,\d{1,2}$/.test(text) || /^\d{1,3}(?:,\d{3})+\.\d{1,2}$/.test(text);
+  const fewestGroups = digitsOf(currency) === 0 ? 1 : 2;
+  const isWhole = new RegExp(
+    `^\\d{1,3}(?:(?:\\.\\d{3}){${fewestGroups},}|(?:,\\d{3}){${fewestGroups},})$`,
+  );
+  if (isWhole.test(text)) return text.replaceAll(/\D/g, "");
   return isGrouped
     ? `${text.slice(0, text.search(/\d{1,2}$/)).replaceAll(/\D/g, "")}.${/\d{1,2}$/.exec(text)?.[0]}`
     : text.replace(/^(\d+),(\d{1,2})$/, "$1.$2");
 }
 
-/**
- * One point or comma before three digits: `1.000` is one thousand to most people in Latin America,
- * and one to the server.
- */
-export class AmbiguousAmount extends Error {}
+/** A typed amount that the page does not send. */
+export class WrongAmount extends Error {}
 
 /**
- * Like `withPoint`; throws AmbiguousAmount if the text can mean two amounts.
+ * Like `withPoint`; throws WrongAmount if the text can mean two amounts: one point or comma before
+ * three digits, as in `1.000`, is one thousand to most people in Latin America, and one to the
+ * server.
  * @param {string} typed
+ * @param {string} currency
  */
-export function exactAmount(typed) {
-  const [, whole, rest] = /^\s*(\d{1,3})[.,](\d{3})\s*$/.exec(typed) ?? [];
-  if (whole === undefined || rest === undefined) return withPoint(typed);
+export function exactAmount(typed, currency) {
+  const amount = withPoint(typed, currency);
+  const [, whole, rest] = /^(\d{1,3})[.,](\d{3})$/.exec(amount) ?? [];
+  if (whole === undefined || rest === undefined) return amount;
   const small = typedAmount(`${whole}.${rest.slice(0, 2)}`);
-  throw new AmbiguousAmount(t("actions.ambiguous", { large: `${whole}${rest}`, small }));
+  throw new WrongAmount(t("actions.ambiguous", { large: `${whole}${rest}`, small }));
+}
+
+/**
+ * Throws WrongAmount when a typed amount is more than `most`. A text that is not an amount is left to
+ * the server.
+ * @param {string} typed as `exactAmount` returns it
+ * @param {string} most
+ * @param {string} currency
+ */
+export function checkMost(typed, most, currency) {
+  const [, whole, fraction = ""] = /^(\d+)(?:\.(\d+))?$/.exec(typed) ?? [];
+  const scale = most.split(".")[1]?.length ?? 0;
+  if (whole === undefined || fraction.length > scale) return;
+  if (BigInt(whole + fraction.padEnd(scale, "0")) > minorOf(most))
+    throw new WrongAmount(
+      t("actions.too_much", { most: `${amountText(most, currency)} ${shown(currency)}` }),
+    );
 }
 
 /**

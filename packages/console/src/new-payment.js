@@ -4,7 +4,8 @@ import { call, exchange, newName, subjectOfTab } from "./api.js";
 import { problemText, say, shown } from "./shown.js";
 import { typedAmount } from "./format.js";
 import { html, mount } from "./html.js";
-import { locale, t } from "./language.js";
+import { language, locale, t } from "./language.js";
+import { exactAmount, WrongAmount } from "./money.js";
 import {
   countryFields,
   customerFields,
@@ -15,7 +16,7 @@ import {
   queryOf,
   requestsOf,
 } from "./payment-form.js";
-import { Answer, RequestView } from "./payment-exchange.js";
+import { Answer, RefusalText, RequestView } from "./payment-exchange.js";
 import { keepFresh } from "./poll.js";
 import { refusalWords, refusedField } from "./refusals.js";
 import { mayDo, personOfPage } from "./session.js";
@@ -128,7 +129,11 @@ export async function newPaymentView(main, _words, query, abort) {
     try {
       await work();
     } catch (error) {
-      become({ trouble: problemText(error) });
+      if (error instanceof WrongAmount)
+        become({
+          refusal: { field: "amount_total", code: "", text: error.message, lang: language },
+        });
+      else become({ trouble: problemText(error) });
     } finally {
       become({ isBusy: false });
     }
@@ -148,6 +153,7 @@ export async function newPaymentView(main, _words, query, abort) {
       // The clock may have been moved since the form was shown.
       tables.value = { ...tables.value, year: await yearOf(subject) };
       const { values } = formOf(sent, tables.value);
+      exactAmount(values["amount_total"] ?? "", values["currency_code"] ?? "");
       const { card_number: number = "", fault: kind = "" } = values;
       const add = faultOf(values, faultWords(kind).waits);
       const added = add === undefined ? {} : await call("/__cofre/faults", { add }, subject);
@@ -272,7 +278,7 @@ async function givenIn(query, cards) {
     ...sentIn(parameters),
     country: payment.country,
     currency_code: payment.currency_ext,
-    amount_total: typedAmount(payment.amount_ext),
+    amount_total: typedAmount(payment.amount_ext, payment.currency_ext),
     instalments: payment.instalments,
     ...byMask(payment.masked_card_number),
   };
@@ -485,7 +491,7 @@ function Field({ model, name, label, value, options, choices = [], mode = "text"
           ${choices.map((each) => html`<option key=${each} value=${each}></option>`)}
         </datalist>`
       }
-      ${isRefused && html`<p id=${`${id}-refusal`} class="refusal"><span lang=${refusal.lang}>${shown(refusal.text)}</span> <a href=${`/docs/errors#${refusal.code}`}>${shown(refusal.code)}</a></p>`}
+      ${isRefused && html`<p id=${`${id}-refusal`} class="refusal"><${RefusalText} refusal=${refusal} /></p>`}
     </div>
   `;
 }

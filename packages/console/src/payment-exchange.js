@@ -84,8 +84,7 @@ export function Answer({ outcome, onQuery }) {
       ${
         refusal !== undefined &&
         html`<p class="problem">
-          <span lang="en">${shown(refusal.text)}</span>${" "}
-          <a href=${`/docs/errors#${refusal.code}`}>${shown(refusal.code)}</a>
+          <${RefusalText} refusal=${refusal} />
         </p>`
       }
       ${!isBusy && payment === undefined && last !== undefined && isUnclear(last) && html`<${Lost} last=${last} onQuery=${onQuery} />`}
@@ -96,6 +95,16 @@ export function Answer({ outcome, onQuery }) {
         .toReversed()}
     </section>
   `;
+}
+
+/**
+ * What was refused, with a link to the explanation of the server's code; the page has none.
+ * @param {{ refusal: NonNullable<Outcome["refusal"]> }} props
+ */
+export function RefusalText({ refusal: { text, lang, code } }) {
+  return html`<span lang=${lang}>${shown(text)}</span>${
+      code !== "" && html` <a href=${`/docs/errors#${code}`}>${shown(code)}</a>`
+    }`;
 }
 
 /** @param {{ payment: Listed }} props */

@@ -89,7 +89,7 @@ export function formOf(typed, { countries, cards, year }) {
     fault: "",
     reason: "insufficient_funds",
     delay_ms: "5000",
-    amount_total: typedAmount(`${own(usualAmounts, currency) ?? "100"}.00`),
+    amount_total: typedAmount(`${own(usualAmounts, currency) ?? "100"}.00`, currency),
     ...Object.fromEntries([...customerFields, ...needed].map((name) => [name, example(name)])),
     ...typed,
     country: country?.country ?? "",
@@ -134,7 +134,7 @@ export function requestsOf(values, token = new ShellVariable("TOKEN")) {
   const payer = source === "card" ? card : { token: source === "store" ? token : given("token") };
   const payment = {
     merchant_payment_code: given("merchant_payment_code"),
-    amount_total: withPoint(values["amount_total"] ?? ""),
+    amount_total: withPoint(values["amount_total"] ?? "", values["currency_code"] ?? ""),
     currency_code: given("currency_code"),
     country: given("country"),
     ...Object.fromEntries(

@@ -1,12 +1,13 @@
 // One payment: what it is now, what happened, and the possible actions.
 import { signal } from "@preact/signals";
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { Actions } from "./actions.js";
 import { call } from "./api.js";
 import { curlOf, ShellVariable } from "./curl.js";
 import {
   amountText,
   countryText,
+  countText,
   decimalText,
   exactText,
   momentText,
@@ -124,7 +125,7 @@ function Whole({ hash, read, listed, refresh }) {
 function Head({ payment }) {
   const { hash, merchant_payment_code: code, amount_ext: amount, currency_ext: currency } = payment;
   const { name, brand, masked_card_number: mask, open_date: opened } = payment;
-  const { before, after, place, count } = neighboursOf(hash);
+  const { before, after, place, count, hasMore } = neighboursOf(hash);
   const now = timeOf(clock.value?.now ?? "");
   // A won dispute has a mark of its own.
   const why = payment.disputed ? "" : reasonOf(payment, now);
@@ -139,7 +140,7 @@ function Head({ payment }) {
       <p class="steps-between">
         <a href=${listAddress()} rel="up" onClick=${back}>← ${t("view.payments")}</a>
         <kbd aria-hidden="true">Esc</kbd>
-        ${count > 0 && html`<span class="soft">${t("payment.place", { place, all: count })}</span>`}
+        ${count > 0 && html`<span class="soft">${t("payment.place", { place, all: `${countText(count)}${hasMore ? "+" : ""}` })}</span>`}
         ${after !== undefined && html`<${Neighbour} rel="prev" address=${`#/payment/${after}`} />`}
         ${before !== undefined && html`<${Neighbour} rel="next" address=${`#/payment/${before}`} />`}
       </p>
@@ -216,15 +217,26 @@ export function Copy({ text, label, isShown = false }) {
   </button>`;
 }
 
-const left = 70;
-const lanes = [left + 40, left + 230, left + 430, left + 600];
+/**
+ * Places in the diagram, in its units: the end of the times, the lines of the parties, and the room
+ * beside the last one.
+ * @typedef {{ left: number, lanes: readonly number[], right: number }} Places
+ */
+/** @type {Places} */
+const widePlaces = { left: 54, lanes: [110, 300, 500, 670], right: 60 };
+/** @type {Places} */
+const narrowPlaces = { left: 40, lanes: [58, 184, 310, 408], right: 34 };
+const narrow = "(max-width: 78rem)";
 const rowHeight = 24;
 const top = 40;
+/** Pixels of a unit of the diagram, at most. */
+const largestScale = 1.15;
 /** Most messages in the diagram; the list below has all. */
 const mostMessages = 40;
 
 /** @param {{ messages: readonly Message[] }} props */
 function Diagram({ messages }) {
+  const places = usePlaces();
   const rows = messages.slice(0, mostMessages);
   const [first] = rows;
   if (first === undefined) return null;
@@ -233,7 +245,8 @@ function Diagram({ messages }) {
     0,
     1 + Math.max(...rows.flatMap(({ from, to }) => [from, to])),
   );
-  const width = (lanes[shownParties.length - 1] ?? 0) + 60;
+  const { lanes, right } = places;
+  const width = (lanes[shownParties.length - 1] ?? 0) + right;
   const begun = Date.parse(first.at);
   return html`
     <div class="box">
@@ -242,6 +255,7 @@ function Diagram({ messages }) {
         <svg
           class="sequence"
           viewBox=${`0 0 ${width} ${height}`}
+          style=${{ maxWidth: `${width * largestScale}px` }}
           role="img"
           aria-label=${t("payment.diagram_explained")}
         >
@@ -258,6 +272,7 @@ function Diagram({ messages }) {
               html`<${Arrow}
                 key=${place}
                 message=${message}
+                places=${places}
                 y=${top + place * rowHeight}
                 time=${rows[place - 1]?.at === message.at ? "" : place === 0 ? "0 ms" : sinceText(Date.parse(message.at) - begun)}
               />`,
@@ -274,8 +289,20 @@ function Diagram({ messages }) {
   `;
 }
 
-/** @param {{ message: Message, y: number, time: string }} props */
-function Arrow({ message: { from, to, text, colour, isLost }, y, time }) {
+/** The places for the width of the window. */
+function usePlaces() {
+  const [isNarrow, setNarrow] = useState(() => matchMedia(narrow).matches);
+  useEffect(() => {
+    const query = matchMedia(narrow);
+    const look = () => setNarrow(query.matches);
+    query.addEventListener("change", look);
+    return () => query.removeEventListener("change", look);
+  }, []);
+  return isNarrow ? narrowPlaces : widePlaces;
+}
+
+/** @param {{ message: Message, places: Places, y: number, time: string }} props */
+function Arrow({ message: { from, to, text, colour, isLost }, places: { left, lanes }, y, time }) {
   const [start = 0, goal = 0] = [lanes[from], lanes[to]];
   const ahead = goal > start ? 1 : -1;
   // A lost message ends half way, at a cross.
@@ -285,7 +312,7 @@ function Arrow({ message: { from, to, text, colour, isLost }, y, time }) {
     : `M${end - ahead * 6} ${y - 3.5}L${end} ${y}L${end - ahead * 6} ${y + 3.5}`;
   return html`
     <g class=${`message ${colour}`}>
-      ${time !== "" && html`<text class="since" x=${left - 16} y=${y + 3} text-anchor="end">${time}</text>`}
+      ${time !== "" && html`<text class="since" x=${left} y=${y + 3} text-anchor="end">${time}</text>`}
       <path class=${isLost ? "lost" : ""} d=${`M${start} ${y}H${end}`} />
       <path d=${head} />
       <text x=${(start + goal) / 2} y=${y - 5} text-anchor="middle">${shown(text)}</text>

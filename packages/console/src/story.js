@@ -118,7 +118,10 @@ function requestText(data, currency) {
   const parameters = /** @type {Readonly<Record<string, unknown>>} */ (data["parameters"] ?? {});
   const payment = /** @type {Readonly<Record<string, unknown>>} */ (parameters["payment"] ?? {});
   const amount = textOf(parameters["amount"] ?? payment["amount_total"]);
-  return amount === "" ? path : `${path} ${amountText(amount, currency)}`;
+  // What the issuer or a reviewer does in the sandbox: its path says nothing.
+  const action = path === "payment" ? textOf(parameters["action"]) : "";
+  const name = action === "" ? path : action;
+  return amount === "" ? name : `${name} ${amountText(amount, currency)}`;
 }
 
 /**

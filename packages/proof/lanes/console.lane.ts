@@ -456,7 +456,10 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
       const dialog = page.getByRole("dialog");
       await dialog.getByLabel("Amount in USD, up to 80.00").fill("80.01");
       await dialog.getByRole("button", { name: "Refund" }).click();
-      await dialog.getByRole("alert").filter({ hasText: "BP-REF-" }).waitFor();
+      await dialog
+        .getByRole("alert")
+        .filter({ hasText: "The amount can be at most 80.00 USD." })
+        .waitFor();
       assert.equal(
         await dialog.getByLabel("Amount in USD, up to 80.00").getAttribute("aria-invalid"),
         "true",

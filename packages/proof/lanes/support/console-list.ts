@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { Locator } from "playwright-core";
 import { violations } from "../../../server/test/browser/violations.ts";
 import { integrationKey, testCard } from "../../../server/test/server.ts";
 import { faultKinds } from "../../../server/src/http/faults/fault-kinds.ts";
@@ -213,6 +214,29 @@ export function listTests({ server, made, inConsole }: ConsoleGiven): void {
           assert.equal(await page.evaluate("globalThis.poisoned"), undefined);
         },
         { viewport: { width, height: 800 } },
+      );
+    });
+
+  for (const width of [390, 1_100, 1_440])
+    test(`at ${width} pixels the diagram has all parties in sight, in letters of 8 pixels or more`, async () => {
+      const { hash } = await made();
+      await inConsole(
+        `#/payment/${hash}`,
+        async (page) => {
+          const receivers = page.locator(".sequence .party").getByText("Receivers");
+          await receivers.waitFor();
+          const boxOf = async (each: Locator) => {
+            const box = await each.boundingBox();
+            assert.ok(box !== null);
+            return box;
+          };
+          const shownIn = await boxOf(page.getByRole("region", { name: "Diagram" }));
+          const party = await boxOf(receivers);
+          const label = await boxOf(page.locator(".sequence .message text").first());
+          assert.ok(party.x + party.width <= shownIn.x + shownIn.width);
+          assert.ok(label.height >= 8, `${label.height} pixels`);
+        },
+        { viewport: { width, height: 900 } },
       );
     });
 

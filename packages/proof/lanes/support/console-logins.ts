@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import type { Browser, BrowserContextOptions, Page, Request } from "playwright-core";
+import type { Browser, BrowserContextOptions, Locator, Page, Request } from "playwright-core";
 import { hostile, poisoned } from "../../../server/test/browser/hostile.ts";
 import { listen } from "../../../server/test/browser/listen.ts";
 import { startShop } from "../../../server/test/browser/shop.ts";
@@ -344,19 +344,15 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
           await page.getByLabel("Name").fill("admin");
           await page.getByRole("button", { name: "Invite", exact: true }).click();
           const refusal = page.getByRole("alert").filter({ hasText: "COFRE-117" });
-          const [name, role, invite, text] = await Promise.all(
-            [
-              page.getByLabel("Name"),
-              page.getByLabel("Role"),
-              page.getByRole("button", { name: "Invite", exact: true }),
-              refusal,
-            ].map(async (part) => {
-              const box = await part.boundingBox();
-              assert.ok(box !== null);
-              return box;
-            }),
-          );
-          assert.ok(name && role && invite && text);
+          const boxOf = async (part: Locator) => {
+            const box = await part.boundingBox();
+            assert.ok(box !== null);
+            return box;
+          };
+          const text = await boxOf(refusal);
+          const name = await boxOf(page.getByLabel("Name"));
+          const role = await boxOf(page.getByLabel("Role"));
+          const invite = await boxOf(page.getByRole("button", { name: "Invite", exact: true }));
           assert.ok(text.width > 300, `${text.width} pixels`);
           assert.ok(text.y >= name.y + name.height && text.y + text.height <= role.y);
           assert.ok(Math.abs(role.y + role.height - invite.y - invite.height) < 2);

@@ -64,6 +64,25 @@ export function newPaymentTests({ server, made, inConsole, picture, shell }: Giv
     });
   });
 
+  test("an amount that can mean two is not sent, and thousands of a currency without decimals are", async () => {
+    await inConsole("#/new", async (page) => {
+      const amount = page.getByLabel("Amount", { exact: true });
+      const send = page.getByRole("button", { name: "Send payment" });
+      await amount.fill("1.000");
+      await send.click();
+      await page
+        .getByText("Write 1000 or 1.00: a point or comma before three digits can mean both.")
+        .first()
+        .waitFor();
+      assert.equal(await amount.getAttribute("aria-invalid"), "true");
+      assert.equal(await answer(page, "/ws/direct").count(), 0);
+      await page.getByLabel("Country", { exact: true }).selectOption("cl");
+      await amount.fill("50.000");
+      await send.click();
+      await page.locator(".made").getByText("50,000 CLP").waitFor();
+    });
+  });
+
   test("a lost answer is shown as one, and the query that follows finds the payment", async () => {
     const work = async (page: Page) => {
       const code = page.getByLabel("Code", { exact: true });

@@ -55,9 +55,12 @@ const { csvOf } = (await import(pathToFileURL(`${folder}csv.js`).href)) as {
 const { amountText } = (await import(pathToFileURL(`${folder}format.js`).href)) as {
   readonly amountText: (amount: string, currency: string) => string;
 };
-const { exactAmount, withPoint } = (await import(pathToFileURL(`${folder}money.js`).href)) as {
-  readonly exactAmount: (typed: string) => string;
-  readonly withPoint: (typed: string) => string;
+const { checkMost, exactAmount, withPoint } = (await import(
+  pathToFileURL(`${folder}money.js`).href
+)) as {
+  readonly exactAmount: (typed: string, currency: string) => string;
+  readonly checkMost: (typed: string, most: string, currency: string) => void;
+  readonly withPoint: (typed: string, currency: string) => string;
 };
 interface Entry {
   readonly kind: string;
@@ -501,10 +504,20 @@ describe("the console", () => {
       ["1.234.567,89", "1234567.89"],
       ["1,234", "1,234"],
       ["1.23,45", "1.23,45"],
-      ["1,234,567", "1,234,567"],
+      ["1,234,567", "1234567"],
+      ["1.234.567", "1234567"],
+      ["1.234,567", "1.234,567"],
       ["a lot", "a lot"],
     ] as const)
-      assert.equal(withPoint(typed), expected, typed);
+      assert.equal(withPoint(typed, "BRL"), expected, typed);
+    for (const [typed, expected] of [
+      ["50.000", "50000"],
+      ["1,234", "1234"],
+      ["1.234.567", "1234567"],
+      ["50000", "50000"],
+      ["50.00", "50.00"],
+    ] as const)
+      assert.equal(withPoint(typed, "CLP"), expected, typed);
   });
 
   test("refuses an amount that can mean a thousand or one", () => {
@@ -514,7 +527,7 @@ describe("the console", () => {
       [" 12.345 ", "12345", "12.34"],
       ["397.781", "397781", "397.78"],
     ] as const)
-      assert.throws(() => exactAmount(typed), {
+      assert.throws(() => exactAmount(typed, "USD"), {
         message: `Write ${large} or ${small}: a point or comma before three digits can mean both.`,
       });
     for (const [typed, expected] of [
@@ -523,7 +536,18 @@ describe("the console", () => {
       ["1.000,00", "1000.00"],
       ["1,000.00", "1000.00"],
     ] as const)
-      assert.equal(exactAmount(typed), expected);
+      assert.equal(exactAmount(typed, "USD"), expected);
+    assert.equal(exactAmount("50.000", "CLP"), "50000", "it has no decimals");
+  });
+
+  test("refuses an amount that is more than can be captured or refunded", () => {
+    for (const typed of ["100.01", "101", "1000", "99999999999999999999"])
+      assert.throws(() => checkMost(typed, "100.00", "USD"), {
+        message: "The amount can be at most 100.00 USD.",
+      });
+    for (const typed of ["100", "100.00", "99.9", "0", "a lot", "", "1.234"])
+      checkMost(typed, "100.00", "USD");
+    assert.throws(() => checkMost("50001", "50000.00", "CLP"), /50,000 CLP/);
   });
 
   test("shows for each path how long half, most and all of its requests took", () => {
