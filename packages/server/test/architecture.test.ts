@@ -212,6 +212,7 @@ const arrows: readonly {
     to: [
       ...domain,
       ...contracts,
+      ...logging,
       "operations/",
       "api-docs/documented.ts",
       "delivery/notification-keys.ts",

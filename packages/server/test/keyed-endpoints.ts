@@ -11,6 +11,7 @@ export function sandboxEndpoints(): readonly ServedEndpoint[] {
     deps: {},
     paymentServices: {},
     clock: {},
+    log: {},
     connectorNames: [],
     testCards: [],
     simulatorNames: [],

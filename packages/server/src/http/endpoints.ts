@@ -3,6 +3,7 @@ import type { NotificationKeys } from "../delivery/notification-keys.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { MerchantId } from "../kernel/ids.ts";
 import type { Random } from "../kernel/random.ts";
+import type { Log } from "../logging/log-event.ts";
 import type { Account } from "../merchant/account.ts";
 import type { AddressCheck } from "../merchant/receiver-address.ts";
 import type { Credential } from "../operations/account-directory.ts";
@@ -35,6 +36,7 @@ import { tokensEndpoint } from "./admin/tokens-endpoint.ts";
 import { viewsEndpoint } from "./admin/views-endpoint.ts";
 import { worldsEndpoints } from "./admin/worlds-endpoint.ts";
 import { consoleEndpoints } from "./console-endpoint.ts";
+import { fieldsReportsEndpoint } from "./fields-reports.ts";
 import { fieldsEndpoints } from "./fields-endpoint.ts";
 import type { FaultQueue } from "./faults/fault-queue.ts";
 import type { ConsoleUsers } from "./sign-in/console-users.ts";
@@ -47,6 +49,7 @@ export interface EndpointsParts {
   readonly deps: EndpointDeps;
   readonly paymentServices: PaymentServices;
   readonly clock: Clock;
+  readonly log: Log;
   readonly connectorNames: readonly string[];
   /** Cards whose outcome in the sandbox is known; none in production. */
   readonly testCards: Parameters<typeof documented>[2]["testCards"];
@@ -82,6 +85,7 @@ export function serverEndpoints(parts: EndpointsParts): readonly ServedEndpoint[
   const endpoints = [
     certificateEndpoint({ keys: parts.notificationKeys }),
     ...consoleEndpoints(parts.environment, parts.console),
+    fieldsReportsEndpoint({ clock, log: parts.log }),
     ...fieldsEndpoints({ environment: parts.environment, holderOf: deps.holderOf }),
     ...(consoleUsers === undefined ? [] : consoleUsers.endpoints),
     ...operations,

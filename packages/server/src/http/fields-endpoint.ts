@@ -5,6 +5,7 @@ import type { WireResponse } from "../wire/answers/answer.ts";
 import { textOf, type TreeObject } from "../wire/decode/tree.ts";
 import type { OpenEndpoint } from "../wire/endpoint.ts";
 import type { EndpointDeps } from "../wire/endpoints/deps.ts";
+import { reportsPath } from "./fields-reports.ts";
 import { linkedScript } from "./linked-script.ts";
 import {
   compressedLater,
@@ -209,6 +210,7 @@ function frameHeaders(ancestors: string): readonly (readonly [name: string, valu
     `frame-ancestors ${ancestors}`,
     "require-trusted-types-for 'script'",
     "trusted-types 'none'",
+    `report-uri ${reportsPath}`,
   ];
   return [
     ["Content-Security-Policy", policy.join("; ")],

@@ -138,6 +138,11 @@ export const logEvents = {
     doc: "Requests with a public key are refused: one network, or all together, made too many `requests`, tried too many different `cards` or had too many `failures`. At most once a minute for an account.",
     fields: { limit: "text", refused: "number", merchantId: "id" },
   },
+  fields_changed: {
+    level: "warn",
+    doc: "A browser refused something in the [card fields](../checkout.md) that does not belong to them: a script, a request to another server, or text that was to become HTML. A browser extension of the customer does this too; many reports with one `blocked` origin need investigation. At most ten a minute.",
+    fields: { directive: "text", blocked: "text" },
+  },
   alarm: {
     level: "error",
     doc: "Invariant violated or unexpected state; needs investigation.",

@@ -56,7 +56,7 @@ export async function openServer(
   if (consoleUsers !== undefined) parts.defer(logHeads({ users, log, scheduler }));
   const server = createHttpServer({
     endpoints: serverEndpoints(
-      endpointsParts(config, foundation, services, clock, ready, consoleUsers),
+      endpointsParts(config, foundation, services, { clock, log }, ready, consoleUsers),
     ),
     // Requests that arrive before the account is ready wait for it, within the limit of requests in
     // flight.
@@ -107,7 +107,7 @@ function endpointsParts(
   config: Config,
   { store, keys }: Foundation,
   services: Services,
-  clock: Clock,
+  { clock, log }: { readonly clock: Clock; readonly log: Log },
   ready: Promise<void>,
   consoleUsers: ConsoleUsers | undefined,
 ): EndpointsParts {
@@ -135,6 +135,7 @@ function endpointsParts(
     },
     paymentServices,
     clock,
+    log,
     connectorNames: services.connectorNames,
     testCards: simulatorNames.length > 0 ? describedCards : [],
     simulatorNames,

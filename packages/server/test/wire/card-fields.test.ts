@@ -183,6 +183,43 @@ describe("the frame of the card fields", () => {
     }
   });
 
+  test("has what browsers refused in it logged, without texts of the report and ten times a minute", async () => {
+    await using server = await startTestServer();
+    const policy = (await frame(server.url, localPage)).headers.get("content-security-policy");
+    assert.match(policy ?? "", /report-uri \/fields\/reports$/);
+    const report = (fields: object) =>
+      fetch(`${server.url}/fields/reports`, {
+        method: "POST",
+        headers: { "Content-Type": "application/csp-report" },
+        body: JSON.stringify({ "csp-report": fields }),
+      });
+    const reports = [
+      { "effective-directive": "script-src-elem", "blocked-uri": "https://evil.example/x.js?a=1" },
+      { "effective-directive": "trusted-types", "blocked-uri": "trusted-types-policy" },
+      { "effective-directive": "<b>", "blocked-uri": "https://4111111111111111.example/" },
+      { "blocked-uri": "javascript:alert(1)", "script-sample": "4111111111111111" },
+    ];
+    for (const each of reports) assert.equal((await report(each)).status, 204);
+    const logged = () =>
+      server.events.flatMap((event) =>
+        event.event === "fields_changed" ? [[event.directive, event.blocked]] : [],
+      );
+    assert.deepEqual(logged(), [
+      ["script-src-elem", "https://evil.example"],
+      ["trusted-types", "trusted-types-policy"],
+      ["other", "https://411111xxxxxx1111.example"],
+      ["other", "other"],
+    ]);
+    for (let more = 0; more < 20; more += 1) await report({});
+    assert.equal(logged().length, 10);
+    server.clock.advance(60_000);
+    await report({});
+    assert.equal(logged().length, 11);
+    for (const body of ["", "[]", "{}", '{"csp-report": 1}', "no JSON"])
+      await fetch(`${server.url}/fields/reports`, { method: "POST", body });
+    assert.equal(logged().length, 11);
+  });
+
   test("and its files have the digests of the inventory", async () => {
     await using server = await startTestServer();
     const response = await fetch(`${server.url}/cofre.js.integrity`);
