@@ -74,6 +74,7 @@ export async function bundle(folder: string): Promise<readonly BundledPackage[]>
       main: "src/main.ts",
       library: "src/library.ts",
       "writer-worker": "src/stores/embedded/writer-worker.ts",
+      "pkcs11-helper": "src/vault/providers/pkcs11-helper.ts",
     },
     // An optional part of `pg`, which is not installed.
     external: ["pg-native"],
@@ -93,9 +94,16 @@ export async function bundle(folder: string): Promise<readonly BundledPackage[]>
       groups: [
         // The writer's thread reads this file and not the rest of the server.
         { name: "writer", test: /embedded.batch-writer\.ts$/, priority: 2 },
+        // The program that calls a PKCS#11 module reads its own file and this one.
+        { name: "pkcs11-frames", test: /providers.pkcs11-frames\.ts$/, priority: 2 },
         // What every start needs is one file. Imports at run time (PostgreSQL, the pages of the
         // documentation, sign-in) are files of their own.
-        { name: "server", tags: ["$initial"], test: /(?<!writer-worker\.ts)$/, priority: 1 },
+        {
+          name: "server",
+          tags: ["$initial"],
+          test: /(?<!writer-worker\.ts|pkcs11-(?:helper|module|token)\.ts)$/,
+          priority: 1,
+        },
       ],
     },
   });

@@ -34,9 +34,10 @@ import {
   startMoto,
   startOpenBao,
 } from "./support/key-services.ts";
+import { describeTokens } from "./support/pkcs11-tests.ts";
 
 /**
- * Key providers against real software: OpenBao, and two implementations of AWS KMS. The same suite
+ * Key providers against real software: OpenBao, two implementations of AWS KMS, and SoftHSM. The same suite
  * runs in `npm test` over servers that answer like them (test/contract/key-provider.test.ts).
  */
 
@@ -268,6 +269,8 @@ describe("moto", { skip: skips.moto }, () => {
     return await kmsRoot(kms, { foreign: "unauthorized" });
   });
 });
+
+describeTokens();
 
 test("200 requests are signed as botocore signs them", { skip: skips.botocore }, () => {
   const requests = Array.from({ length: 200 }, (_, index) => ({

@@ -354,7 +354,8 @@ const ownedGlobals: Readonly<Record<string, readonly string[]>> = {
   Function: [],
   crypto: [],
   "process.env": ["config/environment.ts"],
-  "process.argv": ["main.ts"],
+  // The helper process is a program of its own.
+  "process.argv": ["main.ts", "vault/providers/pkcs11-helper.ts"],
   "process.exit": ["main.ts"],
   "process.on": ["main.ts"],
   "process.once": ["main.ts"],
@@ -391,8 +392,12 @@ const ownedModules: Readonly<Record<string, readonly string[]>> = {
     "start/ready-file.ts",
     "start/credential-file.ts",
     "start/open-recovery-key.ts",
+    // Two descriptors that it is started with.
+    "vault/providers/pkcs11-helper.ts",
   ],
-  "node:child_process": ["cli/child-process.ts"],
+  "node:child_process": ["cli/child-process.ts", "vault/providers/pkcs11-helper-process.ts"],
+  // Calls native code: in the helper process only.
+  "node:ffi": ["vault/providers/pkcs11-module.ts"],
   // The search for card numbers reads files, and the endpoints of pages read their own.
   "node:fs/promises": ["scan/files.ts", "http/page-files.ts"],
   "node:zlib": ["scan/inflation.ts", "http/page-files.ts", "compare/decoded-body.ts"],
@@ -422,6 +427,8 @@ const ownedModules: Readonly<Record<string, readonly string[]>> = {
     "http/tls-listener.ts",
     "cli/connect-proxy.ts",
     "kernel/network-address.ts",
+    // Pipes to the helper process.
+    "vault/providers/pkcs11-helper-process.ts",
   ],
   "node:tls": ["http/tls-listener.ts"],
   "node:dns/promises": ["delivery/egress.ts"],

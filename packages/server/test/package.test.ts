@@ -75,7 +75,7 @@ describe("the package, installed into an empty folder", () => {
       programs: ["bin/cofre.js", "bin/library.cjs"],
     };
     const allowed = [
-      /^dist\/[a-z-]+\.js$/,
+      /^dist\/[a-z0-9-]+\.js$/,
       /^dist\/(?:[a-z-]+\/)*[a-z-]+\.d\.ts$/,
       /^dist\/console\/[a-z-]+\.(?:css|html|js|svg)$/,
       /^dist\/fields\/[a-z-]+\.(?:css|js)$/,
@@ -143,19 +143,25 @@ describe("the package, installed into an empty folder", () => {
         ),
       ].map(([, specifier = ""]) => specifier);
     const programs = filesOf(installed()).filter((name) => /^dist\/[^/]+\.js$/.test(name));
-    const all = programs.flatMap(specifiers);
+    // Node 24 has no node:ffi: only the program that needs it may import it.
+    const helper = "dist/pkcs11-helper.js";
+    assert.ok(specifiers(helper).includes("node:ffi"), "control");
+    const all = programs.filter((name) => name !== helper).flatMap(specifiers);
     assert.ok(all.includes("./server.js") && all.includes("node:sqlite"), "control");
     assert.deepEqual(
-      all.filter((specifier) => !specifier.startsWith("./") && !isBuiltin(specifier)),
+      all.filter(
+        (specifier) =>
+          specifier === "node:ffi" || (!specifier.startsWith("./") && !isBuiltin(specifier)),
+      ),
       [],
     );
   });
 
   test("has all files that its files import", async (context) => {
     const names = filesOf(installed()).filter((name) => /^dist\/[^/]+\.js$/.test(name));
-    // The writer's program is for a thread only.
+    // The writer's program is for a thread only, and the helper's needs Node 26.
     const urls = names
-      .filter((name) => name !== "dist/writer-worker.js")
+      .filter((name) => !["dist/writer-worker.js", "dist/pkcs11-helper.js"].includes(name))
       .map((name) => pathToFileURL(join(installed(), name)).href);
     assert.ok(urls.length > 15, "control");
     writeFileSync(
@@ -164,6 +170,28 @@ describe("the package, installed into an empty folder", () => {
     );
     const { child, stdout, stderr } = await run(context, process.execPath, "import-all.mjs");
     assert.deepEqual([stdout, stderr, child.exitCode], ["", "", 0]);
+  });
+
+  test("has the program that calls a PKCS#11 module", async (context) => {
+    const pin = join(folder, "pin");
+    writeFileSync(pin, "1234", { mode: 0o600 });
+    const environment = {
+      ...path,
+      COFRE_PORT: "0",
+      COFRE_DATA_DIR: join(folder, "token-data"),
+      COFRE_ROOT_KEY: "pkcs11:serial=1;object=cofre;id=%01",
+      COFRE_ROOT_KEY_SECRET_FILE: pin,
+      COFRE_PKCS11_MODULE: "/nowhere/module.so",
+    };
+    const program = join(installed(), "bin/cofre.js");
+    const started = new Command(context, [process.execPath, program, "start"], environment, folder);
+    assert.notEqual(await started.code(), 0);
+    assert.match(
+      started.stderr,
+      process.allowedNodeEnvironmentFlags.has("--allow-ffi")
+        ? /the module of COFRE_PKCS11_MODULE cannot be loaded/
+        : /PKCS#11 modules need Node 26\.1 or later/,
+    );
   });
 
   test("names every package inside it with version and licence", () => {

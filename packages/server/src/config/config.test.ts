@@ -11,6 +11,7 @@ import { type Config, settingRows } from "./settings.ts";
 
 const fingerprint = `sha256:${"0".repeat(64)}`;
 const noFile = () => ({ problem: "cannot be read" });
+const pkcs11Key = "pkcs11:token=cofre;serial=1;object=cofre-root-1;id=%01";
 
 function read(
   environment: Record<string, string>,
@@ -160,6 +161,44 @@ describe("refusals", () => {
           /^COFRE_ROOT_KEY must have the ARN of a key/,
         ] as const,
     ),
+    ...(
+      [
+        ["", /^COFRE_ROOT_KEY must be like pkcs11:/],
+        ["token=cofre", /^COFRE_ROOT_KEY must have the attributes serial, object and id/],
+        ["serial=1;object=a", /^COFRE_ROOT_KEY must have the attributes serial, object and id/],
+        ["serial=1;object=a;id=%01;id=%02", /^COFRE_ROOT_KEY must have the attribute id once/],
+        ["serial=1;object=a;id=%0", /^COFRE_ROOT_KEY must be like pkcs11:/],
+        ["serial=1;object=a b;id=%01", /^COFRE_ROOT_KEY must be like pkcs11:/],
+        ["serial=1;object=é;id=%01", /^COFRE_ROOT_KEY must be like pkcs11:/],
+        ["serial=;object=a;id=%01", /^COFRE_ROOT_KEY must be like pkcs11:/],
+        ["serial=1;object=a;id=%01;", /^COFRE_ROOT_KEY must be like pkcs11:/],
+        ["serial=1;object=a;id=%01;slot-id=3", /^COFRE_ROOT_KEY must not have the attribute slot/],
+        ["serial=1;object=a;id=%01;type=private", /^COFRE_ROOT_KEY must name a secret key/],
+        ["serial=1;object=a;id=%01?pin-value=1234", /^COFRE_ROOT_KEY must have no part after \?/],
+      ] as const
+    ).map(([text, problem]) => [{ COFRE_ROOT_KEY: `pkcs11:${text}` }, problem] as const),
+    [
+      { COFRE_ROOT_KEY: pkcs11Key, COFRE_ROOT_KEY_SECRET_FILE: "pin" },
+      /^COFRE_ROOT_KEY needs COFRE_PKCS11_MODULE/,
+    ],
+    [
+      { COFRE_ROOT_KEY: pkcs11Key, COFRE_PKCS11_MODULE: "/usr/lib/module.so" },
+      /^COFRE_ROOT_KEY needs COFRE_ROOT_KEY_SECRET_FILE/,
+    ],
+    [
+      {
+        COFRE_ROOT_KEY: pkcs11Key,
+        COFRE_ROOT_KEY_SECRET_FILE: "pin",
+        COFRE_PKCS11_MODULE: "/usr/lib/module.so",
+        COFRE_ROOT_KEY_ENDPOINT: "https://kms.example",
+      },
+      /^COFRE_ROOT_KEY_ENDPOINT is for aws-kms only/,
+    ],
+    [{ COFRE_PKCS11_MODULE: "module.so" }, /^COFRE_PKCS11_MODULE .*must be an absolute path/],
+    [
+      { COFRE_PKCS11_MODULE: "/usr/lib/module.so" },
+      /^COFRE_PKCS11_MODULE needs COFRE_ROOT_KEY with pkcs11:/,
+    ],
     [
       { COFRE_ROOT_KEY: "transit:https://bao.example/v1/transit/cofre" },
       /^COFRE_ROOT_KEY needs COFRE_ROOT_KEY_SECRET_FILE/,
@@ -511,6 +550,41 @@ test("a root key is in a file, or in a key service whose address is shown", () =
   for (const text of [transit, `aws-kms:${arn}`])
     assert.ok(settingsAsText(read(text)).includes(`COFRE_ROOT_KEY = ${text}\n`), text);
   assert.ok(settingsAsText(configOf({})).includes("COFRE_ROOT_KEY = file\n"));
+});
+
+test("a root key in a token is named by its attributes, percent-encoded and in any order", () => {
+  const read = (text: string) =>
+    configOf({
+      COFRE_ROOT_KEY: text,
+      COFRE_ROOT_KEY_SECRET_FILE: "pin",
+      COFRE_PKCS11_MODULE: "/usr/lib/softhsm/libsofthsm2.so",
+    });
+  assert.deepEqual(read("pkcs11:object=cofre-root-1;id=%01;serial=1c584ccf9968aed1").rootKey, {
+    kind: "pkcs11",
+    token: undefined,
+    manufacturer: undefined,
+    model: undefined,
+    serial: "1c584ccf9968aed1",
+    object: "cofre-root-1",
+    id: "01",
+  });
+  // As OpenSC and GnuTLS print it; an id may be text, or other bytes.
+  const all =
+    "pkcs11:model=SoftHSM%20v2;manufacturer=SoftHSM%20project;serial=1;token=ra%C3%ADz;object=a;id=%ffA;type=secret-key";
+  const { rootKey } = read(all);
+  assert.deepEqual(rootKey, {
+    kind: "pkcs11",
+    token: "raíz",
+    manufacturer: "SoftHSM project",
+    model: "SoftHSM v2",
+    serial: "1",
+    object: "a",
+    id: "ff41",
+  });
+  const shown =
+    "pkcs11:token=ra%C3%ADz;manufacturer=SoftHSM%20project;model=SoftHSM%20v2;serial=1;object=a;id=%ff%41";
+  assert.ok(settingsAsText(read(all)).includes(`COFRE_ROOT_KEY = ${shown}\n`));
+  assert.deepEqual(read(shown).rootKey, rootKey);
 });
 
 test("printing or serialising a configuration shows no secret", () => {

@@ -60,6 +60,16 @@ export function environmentOfChildren(): Readonly<Record<string, string | undefi
     : { ...others, NODE_COMPILE_CACHE: cache };
 }
 
+/**
+ * The environment of the process that calls a PKCS#11 module: modules have variables of their own,
+ * and no use for the settings of Cofre and Node, which may be secrets or options.
+ */
+export function environmentOfModules(): Readonly<Record<string, string | undefined>> {
+  return Object.fromEntries(
+    Object.entries(process.env).filter(([name]) => !/^(?:COFRE|NODE|npm)_/i.test(name)),
+  );
+}
+
 /** Whether npm started this process: `npm start`, `npm run cofre` or `npx cofre`. */
 export function wasStartedByNpm(): boolean {
   return ["start", "cofre", "npx"].includes(process.env["npm_lifecycle_event"] ?? "");

@@ -187,18 +187,26 @@ function tlsProblems({ tls, dataDirectory }: Readonly<Record<string, unknown>>):
 
 /** Credentials and an address for a key service that is used, and for no other. */
 function rootKeyProblems(values: Readonly<Record<string, unknown>>): string[] {
-  const { rootKey, rootKeySecretFile, rootKeyCa, rootKeyEndpoint, dataDirectory } =
+  const { rootKey, rootKeySecretFile, rootKeyCa, rootKeyEndpoint, pkcs11Module, dataDirectory } =
     values as Partial<Config>;
   if (rootKey === undefined) return [];
+  const ofPkcs11 =
+    pkcs11Module === undefined || rootKey.kind === "pkcs11"
+      ? []
+      : ["COFRE_PKCS11_MODULE needs COFRE_ROOT_KEY with pkcs11:."];
   if (rootKey.kind === "file") {
     const left = [
       ...(rootKeySecretFile === undefined ? [] : ["COFRE_ROOT_KEY_SECRET_FILE"]),
       ...(rootKeyCa === undefined ? [] : ["COFRE_ROOT_KEY_CA"]),
       ...(rootKeyEndpoint === undefined ? [] : ["COFRE_ROOT_KEY_ENDPOINT"]),
     ];
-    return left.map((name) => `${name} needs COFRE_ROOT_KEY with the address of a key service.`);
+    return [
+      ...ofPkcs11,
+      ...left.map((name) => `${name} needs COFRE_ROOT_KEY with the address of a key service.`),
+    ];
   }
-  const problems: string[] = [];
+  const problems: string[] = ofPkcs11;
+  if (rootKey.kind === "pkcs11") problems.push(...moduleProblems(values));
   if (rootKeySecretFile === undefined)
     problems.push("COFRE_ROOT_KEY needs COFRE_ROOT_KEY_SECRET_FILE with the credentials.");
   if (dataDirectory === ":memory:")
@@ -227,6 +235,18 @@ function recoveryKeyProblems(values: Readonly<Record<string, unknown>>): string[
   return dataDirectory === ":memory:"
     ? ["COFRE_RECOVERY_KEY needs a persistent COFRE_DATA_DIR, which has the keys to recover."]
     : [];
+}
+
+/** A token is reached by its module, and not by an address. */
+function moduleProblems(values: Readonly<Record<string, unknown>>): string[] {
+  const { rootKeyCa, rootKeyEndpoint, pkcs11Module } = values as Partial<Config>;
+  return [
+    ...(pkcs11Module === undefined
+      ? ["COFRE_ROOT_KEY needs COFRE_PKCS11_MODULE with the path of the maker's library."]
+      : []),
+    ...(rootKeyCa === undefined ? [] : ["COFRE_ROOT_KEY_CA is not for pkcs11."]),
+    ...(rootKeyEndpoint === undefined ? [] : ["COFRE_ROOT_KEY_ENDPOINT is for aws-kms only."]),
+  ];
 }
 
 const shortestKeyBeyondLoopback = 16;

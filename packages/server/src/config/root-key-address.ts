@@ -1,6 +1,6 @@
 import { readLoopbackUrl, type Reading } from "./readers.ts";
 
-/** Holder of the root key: a file in the data directory, or a key management service. */
+/** Holder of the root key: a file in the data directory, a key management service, or an HSM. */
 export type RootKeyAddress =
   | { readonly kind: "file" }
   | {
@@ -17,7 +17,20 @@ export type RootKeyAddress =
       readonly region: string;
       /** The region's own address; undefined: only a setting can name it. */
       readonly url: URL | undefined;
-    };
+    }
+  | ({ readonly kind: "pkcs11" } & Pkcs11Address);
+
+/** A key in a token, from a PKCS#11 URI (RFC 7512). */
+export interface Pkcs11Address {
+  readonly token: string | undefined;
+  readonly serial: string;
+  readonly manufacturer: string | undefined;
+  readonly model: string | undefined;
+  /** CKA_LABEL. */
+  readonly object: string;
+  /** CKA_ID, in hexadecimal. */
+  readonly id: string;
+}
 
 const transitPath = /^\/v1\/((?:[\w-]+\/){1,8})([\w-]{1,100})$/;
 const keyArn = /^arn:(aws(?:-[a-z]{1,10}){0,3}):kms:([a-z0-9-]{1,32}):\d{12}:key\/[\w-]{1,64}$/;
@@ -29,11 +42,13 @@ const domains = new Map([
 
 export function readRootKey(text: string): Reading<RootKeyAddress> {
   if (text === "file") return { value: { kind: "file" } };
-  const [, service, rest = ""] = /^(transit|aws-kms):(.*)$/s.exec(text) ?? [];
+  const [, service, rest = ""] = /^(transit|aws-kms|pkcs11):(.*)$/s.exec(text) ?? [];
   if (service === "transit") return readTransit(rest);
   if (service === "aws-kms") return readKeyArn(rest);
+  if (service === "pkcs11") return readPkcs11(rest);
   return {
-    problem: "must be file, transit:https://HOST/v1/transit/KEY, or aws-kms: with the ARN of a key",
+    problem:
+      "must be file, transit:https://HOST/v1/transit/KEY, aws-kms: with the ARN of a key, or pkcs11: with the attributes of a key",
   };
 }
 
@@ -64,9 +79,71 @@ function readKeyArn(arn: string): Reading<RootKeyAddress> {
   return { value: { kind: "aws-kms", arn, region, url } };
 }
 
+const tokenAttributes = ["token", "manufacturer", "model", "serial"] as const;
+/** The attributes of RFC 7512 that a root key is found by, and its type. */
+const pkcs11Attributes: readonly string[] = [...tokenAttributes, "object", "id", "type"];
+
+/** RFC 7512, 2.3: attributes, each at most once, with percent-encoded values. */
+function readPkcs11(text: string): Reading<RootKeyAddress> {
+  const form = "must be like pkcs11:token=NAME;serial=NUMBER;object=LABEL;id=%01";
+  if (text.includes("?"))
+    return {
+      problem:
+        "must have no part after ?: the PIN is in the file of COFRE_ROOT_KEY_SECRET_FILE, the module in COFRE_PKCS11_MODULE",
+    };
+  const values = new Map<string, Buffer>();
+  for (const part of text.split(";")) {
+    const [, name = "", encoded = ""] = /^([a-z-]{1,32})=(.{1,256})$/.exec(part) ?? [];
+    const value = percentDecoded(encoded);
+    if (value === undefined) return { problem: form };
+    if (!pkcs11Attributes.includes(name))
+      return { problem: `must not have the attribute ${name}: ${form}` };
+    if (values.has(name)) return { problem: `must have the attribute ${name} once` };
+    values.set(name, value);
+  }
+  const type = values.get("type")?.toString() ?? "secret-key";
+  if (type !== "secret-key") return { problem: "must name a secret key: type=secret-key" };
+  const [serial, object, id] = ["serial", "object", "id"].map((name) => values.get(name));
+  if (serial === undefined || object === undefined || id === undefined)
+    return {
+      problem:
+        "must have the attributes serial, object and id: by fewer of them, another key could be found",
+    };
+  const textOf = (name: string): string | undefined => values.get(name)?.toString();
+  return {
+    value: {
+      kind: "pkcs11",
+      token: textOf("token"),
+      manufacturer: textOf("manufacturer"),
+      model: textOf("model"),
+      serial: serial.toString(),
+      object: object.toString(),
+      id: id.toString("hex"),
+    },
+  };
+}
+
+/** Undefined unless it is ASCII with well-formed escapes; an id may be any bytes. */
+function percentDecoded(text: string): Buffer | undefined {
+  if (!/^(?:%[0-9a-f]{2}|[\x21-\x24\x26-\x7e])+$/i.test(text)) return undefined;
+  const bytes = text.replaceAll(/%([0-9a-f]{2})/gi, (_, hex: string) =>
+    String.fromCharCode(Number.parseInt(hex, 16)),
+  );
+  return Buffer.from(bytes, "latin1");
+}
+
+function pkcs11Text(address: Pkcs11Address): string {
+  const shown = [...tokenAttributes, "object" as const].flatMap((name) => {
+    const value = address[name];
+    return value === undefined ? [] : [`${name}=${encodeURIComponent(value)}`];
+  });
+  return `pkcs11:${shown.join(";")};id=${address.id.replaceAll(/../g, "%$&")}`;
+}
+
 /** For `cofre config`. */
 export function rootKeyText(address: RootKeyAddress): string {
   if (address.kind === "file") return "file";
   if (address.kind === "aws-kms") return `aws-kms:${address.arn}`;
+  if (address.kind === "pkcs11") return pkcs11Text(address);
   return `transit:${address.url.origin}/v1/${address.mount}/${address.key}`;
 }

@@ -74,17 +74,24 @@ export const settings = {
   },
   rootKey: {
     variable: "COFRE_ROOT_KEY",
-    form: "file, transit:https://HOST/v1/MOUNT/KEY or aws-kms:ARN",
+    form: "file, transit:https://HOST/v1/MOUNT/KEY, aws-kms:ARN or pkcs11:ATTRIBUTES",
     fallback: "file",
     read: readRootKey,
-    doc: "Holder of the root key: `root.key` in COFRE_DATA_DIR, or a [key service](key-services.md).",
+    doc: "Holder of the root key: `root.key` in COFRE_DATA_DIR, a [key service](key-services.md), or an HSM.",
   },
   rootKeySecretFile: {
     variable: "COFRE_ROOT_KEY_SECRET_FILE",
     form: "file",
     fallback: undefined,
     read: readDirectory,
-    doc: "File with the credentials for [the key service](key-services.md): a token, or AWS credentials. Read again for each call.",
+    doc: "File with the credentials for [the key service](key-services.md): a token, AWS credentials, or the PIN of an HSM. Read again for each call, a PIN for each login.",
+  },
+  pkcs11Module: {
+    variable: "COFRE_PKCS11_MODULE",
+    form: "absolute path",
+    fallback: undefined,
+    read: readModulePath,
+    doc: "The maker's PKCS#11 library, for a root key in [an HSM](key-services.md#hsm-by-pkcs11).",
   },
   rootKeyCa: {
     variable: "COFRE_ROOT_KEY_CA",
@@ -106,7 +113,7 @@ export const settings = {
     form: "100 to 60000",
     fallback: "5000",
     read: wholeNumber(100, 60_000),
-    doc: "Time limit of one call to the key service, in milliseconds.",
+    doc: "Time limit of one call to the key service or to the HSM, in milliseconds.",
   },
   recoveryKey: {
     variable: "COFRE_RECOVERY_KEY",
@@ -432,6 +439,13 @@ function readHost(text: string): Reading<string> {
   return {
     problem: `is "${text}", but must be an IP address (IPv6 without brackets) or a host name`,
   };
+}
+
+/** A name without a folder would be searched for in the folders of the system's libraries. */
+function readModulePath(text: string): Reading<string> {
+  return text.startsWith("/") && !text.includes("\0")
+    ? { value: text }
+    : { problem: "must be an absolute path" };
 }
 
 function readDirectory(text: string): Reading<string> {

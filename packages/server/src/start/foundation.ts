@@ -63,6 +63,7 @@ export async function openFoundation(
   const keys = await openKeys(config, ports, isNew, pair);
   const { vault, upgrade, keySetId, remoteRoot: provider, recovery } = keys;
   if (recovery !== undefined) reportRecovery(log, recovery);
+  parts.defer(() => provider?.close?.());
   if (provider !== undefined)
     await startJobs([new RootKeyWatch({ provider, scheduler, log })], parts);
   if (!isNew) await refuseOtherKeys(config, store, vault, keySetId);

@@ -19,6 +19,8 @@ export interface KeyProvider {
   unwrap(wrapped: Uint8Array, label: string, signal?: AbortSignal): Promise<Uint8Array>;
   /** Whether the root key is usable now: unwraps a canary and compares it. Never rejects. */
   health(signal?: AbortSignal): Promise<"ok" | RootKeyFailure>;
+  /** Ends what the provider runs, if it runs anything. No call follows. */
+  close?(): void;
 }
 
 /**

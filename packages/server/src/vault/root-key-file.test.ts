@@ -22,6 +22,7 @@ import { keyVersionOf } from "./envelope.ts";
 import { KeyringError } from "./key-provider.ts";
 import { Keyring } from "./keyring.ts";
 import { createLocalVault } from "./local-vault.ts";
+import { createMemoryKeyProvider } from "./memory-key-provider.ts";
 import { openKeyFiles } from "./root-key-file.ts";
 import type { CardOwner } from "./vault.ts";
 
@@ -298,3 +299,30 @@ test(
     assert.equal(await keyring.addKeyVersion(), 2);
   },
 );
+
+test("keys below the root key of a service or of a token are read back, and others' names are refused", async (context) => {
+  const { directory } = installation(context);
+  const memory = createMemoryKeyProvider(random);
+  const open = (keyId: string, create: boolean, folder: string) =>
+    openKeyFiles({
+      directory: join(directory, folder),
+      environment: "sandbox",
+      create,
+      random,
+      root: { ...memory, keyId },
+    }).then((files) =>
+      Keyring.open({ ...files, environment: "sandbox", random, clock, create, limits: {} }),
+    );
+  const names = [
+    "transit:transit/cofre",
+    "aws-kms:arn:aws:kms:sa-east-1:111122223333:key/1",
+    "pkcs11:cofre-root-1/01",
+    `pkcs11:${encodeURIComponent("raiz é (1)")}/00ff`,
+  ];
+  for (const [index, name] of names.entries()) {
+    await open(name, true, String(index));
+    await open(name, false, String(index));
+  }
+  await open("pkcs11:cofre root/01", true, "other");
+  await assert.rejects(open("pkcs11:cofre root/01", false, "other"), { name: "KeyringError" });
+});

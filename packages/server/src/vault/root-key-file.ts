@@ -333,7 +333,8 @@ async function generationsIn(directory: string): Promise<number[]> {
 }
 
 /** Of a root key in a file, or of one in a service. */
-const rootKeyIdForm = /^(?:[0-9a-f]{16}|(?:transit|aws-kms):[\w.:/-]{1,200})$/;
+const rootKeyIdForm =
+  /^(?:[0-9a-f]{16}|(?:transit|aws-kms):[\w.:/-]{1,200}|pkcs11:[\w.!~*'()%-]{1,768}\/[0-9a-f]{2,512})$/;
 
 const keysFormat = "cofre wrapped keys 1";
 

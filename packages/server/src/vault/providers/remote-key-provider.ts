@@ -24,7 +24,7 @@ export interface KeyService {
 const frameVersion = 3;
 
 /** Stored: numbers are never used again. */
-const frameKinds = { transit: 1, "aws-kms": 2 } as const;
+const frameKinds = { transit: 1, "aws-kms": 2, pkcs11: 3 } as const;
 
 export interface RemoteKeyOptions {
   readonly random: Random;

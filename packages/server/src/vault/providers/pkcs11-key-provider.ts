@@ -1,0 +1,35 @@
+import { doesNotUnwrap, type KeyProvider } from "../key-provider.ts";
+import { encodeFrame, requests, wrapRandomLength } from "./pkcs11-frames.ts";
+import { Pkcs11Login, type Pkcs11LoginOptions } from "./pkcs11-login.ts";
+import { createRemoteKeyProvider, type RemoteKeyOptions } from "./remote-key-provider.ts";
+
+export type Pkcs11Options = RemoteKeyOptions & Omit<Pkcs11LoginOptions, "keyId">;
+
+/** In bytes. A key has 61 by AES-GCM and 89 by key wrap. */
+const longestCiphertext = 256;
+
+/**
+ * A root key in a token of PKCS#11, such as an HSM. Wraps by AES-GCM with the label as associated
+ * data, or by AES key wrap with padding where the token has no AES-GCM. Never changes or destroys
+ * the key. The name of the key has no serial number, because a key may be moved to another HSM.
+ */
+export function createPkcs11KeyProvider(options: Pkcs11Options): Required<KeyProvider> {
+  const { object, id } = options.key;
+  const keyId = `pkcs11:${encodeURIComponent(object)}/${id}`;
+  const login = new Pkcs11Login({ ...options, keyId });
+  const { random } = options;
+  const service = {
+    keyId,
+    async encrypt(key: Uint8Array, label: string, signal: AbortSignal | undefined) {
+      const nonce = random.bytes(wrapRandomLength);
+      const request = encodeFrame(requests.wrap, [Buffer.from(label), key, nonce]);
+      return await login.ask(request, label, signal);
+    },
+    async decrypt(ciphertext: Uint8Array, label: string, signal: AbortSignal | undefined) {
+      if (ciphertext.length > longestCiphertext) throw doesNotUnwrap(label);
+      const request = encodeFrame(requests.unwrap, [Buffer.from(label), ciphertext]);
+      return await login.ask(request, label, signal);
+    },
+  };
+  return { ...createRemoteKeyProvider("pkcs11", service, options), close: () => login.close() };
+}
