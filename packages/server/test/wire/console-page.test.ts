@@ -174,6 +174,24 @@ describe("the console", () => {
     );
   });
 
+  test("has content that a browser paints before it has the script, and that the script keeps", async () => {
+    const page = await (await fetch(`${server.url}/`)).text();
+    const brand = '<a href="#/payments">Cofre</a>';
+    const [, side = ""] = /<header id="side">(.*?)<\/header>/s.exec(page) ?? [];
+    assert.equal(
+      side.replaceAll(/\s*\n\s*/g, ""),
+      `<div class="rail"><p class="brand">${brand}</p></div>`,
+    );
+    assert.ok(
+      textOf("side-bar.js")
+        .replaceAll(/\s*\n\s*/g, "")
+        .includes(`<div class="rail"><p class="brand">${brand}`),
+    );
+    const style = page.indexOf('rel="stylesheet"');
+    assert.ok(style > 0 && style < page.indexOf('id="side"'), "it is painted in its style");
+    assert.match(page, /<script type="module"/, "which does not delay the parser");
+  });
+
   test("serves one script with the code of all of its scripts and libraries", async () => {
     const served = await (await fetch(`${server.url}/console/main.js`)).text();
     const lines = new Set(served.split("\n"));
