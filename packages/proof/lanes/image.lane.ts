@@ -262,7 +262,7 @@ describe("the container image", { skip, timeout: 300_000 }, () => {
   });
 
   const readOnly = [
-    ["without a volume", [], [], /Can this user write to \/data\? --data-dir D chooses another/],
+    ["without a volume", [], [], /The file system of \/data is read-only: mount a writable volume/],
     [
       "in memory without a folder for temporary files",
       [],

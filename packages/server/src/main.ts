@@ -2,6 +2,7 @@ import manifest from "../package.json" with { type: "json" };
 import { type Cofre, startCofre } from "./app.ts";
 import { ReadyFileError, removeReadyFile, writeReadyFile } from "./start/ready-file.ts";
 import { recoverKeys } from "./start/recover-keys.ts";
+import { startProblem } from "./start/start-problem.ts";
 import { startTemporary } from "./start/temporary-cofre.ts";
 import { backUp, beginIncarnation, openAudit, openMoveSides, restore } from "./start/commands.ts";
 import {
@@ -363,45 +364,6 @@ function endOnUnhandled(log: Log, end: (code: number) => never): void {
       end(failed);
     });
   }
-}
-
-function startProblem(error: unknown, config: Config): string {
-  if (!(error instanceof Error)) return "an unknown failure.";
-  switch (codeOf(error)) {
-    case "EADDRINUSE": {
-      const isTls =
-        "port" in error && error.port === config.tlsPort && config.tlsPort !== config.port;
-      const [port, variable, flag] = isTls
-        ? [config.tlsPort, "COFRE_TLS_PORT", "--tls-port"]
-        : [config.port, "COFRE_PORT", "--port"];
-      return `port ${port} of ${config.host} is in use, perhaps by another Cofre. Choose another with ${variable}=N or ${flag} N (npm start -- ${flag} N); 0 chooses a free one.`;
-    }
-    case "EACCES":
-    case "EPERM":
-    case "EROFS":
-      return accessProblem(error, config);
-    case "locked":
-      return `${error.message}. Is a Cofre running with the directory ${config.dataDirectory}? A second one needs its own --data-dir D and --port N (npm start -- --data-dir D --port N).`;
-    case "cannot_open":
-      return `${error.message}. Can this user write to ${config.dataDirectory}? --data-dir D chooses another directory, --data-dir :memory: none.`;
-    case "EADDRNOTAVAIL":
-    case "ENOTFOUND":
-      return `this machine has no address ${config.host}. --host 127.0.0.1 listens for this machine only, --host 0.0.0.0 on all its addresses.`;
-    default:
-      return error.message;
-  }
-}
-
-/** The error has the call that was refused, and for files the path. */
-function accessProblem(error: Error, config: Config): string {
-  const path = "path" in error && typeof error.path === "string" ? error.path : undefined;
-  if (path === undefined)
-    return `this user may not listen on port ${config.port}; ports below 1024 often need another user.`;
-  // In-memory data still needs a temporary file, which the database deletes at once.
-  if (config.dataDirectory === ":memory:") {
-    return `this user cannot write ${path}. A start with :memory: needs a writable folder for temporary files: set TMPDIR to one, or mount one (docker run --tmpfs /tmp).`;
-  }
-  return `this user cannot use ${path}, in the directory ${config.dataDirectory}. --data-dir D chooses another directory.`;
 }
 
 function bannerFor(

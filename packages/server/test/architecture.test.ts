@@ -293,6 +293,7 @@ const arrows: readonly {
       "start/recover-keys.ts",
       "start/temporary-cofre.ts",
       "start/ready-file.ts",
+      "start/start-problem.ts",
       "cli/",
       "config/",
       "logging/",
@@ -391,6 +392,8 @@ const ownedModules: Readonly<Record<string, readonly string[]>> = {
     "cli/recovery/files.ts",
     "start/ready-file.ts",
     "start/credential-file.ts",
+    // Reads why the data directory cannot be written.
+    "start/start-problem.ts",
     "start/open-recovery-key.ts",
     // Two descriptors that it is started with.
     "vault/providers/pkcs11-helper.ts",

@@ -217,9 +217,9 @@ function startProblem(error: unknown, port: number): string {
     case "EROFS":
     case "ENOENT":
     case "ENOSPC":
-      return path === ""
+      return "syscall" in error && error.syscall === "listen"
         ? `This user cannot listen on port ${port}. Choose another with --port, or leave --port out to use a free one.`
-        : `${path} cannot be written (${codeOf(error) ?? ""}). Cofre needs a writable folder for temporary files: set TMPDIR to one.`;
+        : `${path === "" ? "A temporary file" : path} cannot be written (${codeOf(error) ?? ""}). Cofre needs a writable folder for temporary files: set TMPDIR to one.`;
     default:
       return `Cofre could not start: ${error.message}`;
   }

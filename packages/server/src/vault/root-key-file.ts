@@ -406,7 +406,11 @@ async function readPrivate(path: string, limit: number): Promise<Buffer | undefi
     );
   } catch (error) {
     if (hasCode(error, "ENOENT")) return undefined;
-    throw new KeyringError(`${path} cannot be opened as a plain file (${codeOf(error)})`);
+    throw new KeyringError(
+      hasCode(error, "EACCES")
+        ? `${path} cannot be read by this user: start Cofre as the owner of the file, or make this user the owner`
+        : `${path} cannot be opened as a plain file (${codeOf(error)})`,
+    );
   }
   try {
     const facts = await file.stat();
