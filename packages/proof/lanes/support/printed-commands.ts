@@ -152,6 +152,7 @@ export const ways: Readonly<Record<string, readonly (Way | readonly Way[])[]>> =
   "docs/operate/key-services.md": [
     not("needs OpenBao with a certificate: the custody lane starts one"),
     not("needs an account of AWS: the custody lane uses moto and local-kms"),
+    not("needs SoftHSM: the custody lane starts the server with it"),
   ],
   "docs/operate/postgres.md": [
     not("needs a PostgreSQL with a certificate: the postgres lane starts one without"),
