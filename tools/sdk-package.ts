@@ -49,7 +49,7 @@ export async function makeSdkTarball(layout: string, destination: string): Promi
 }
 
 /** Writes the JavaScript of the entries, and of what they share, into `folder`. */
-async function bundleSdk(folder: string, group: (typeof groups)[number]): Promise<void> {
+export async function bundleSdk(folder: string, group: (typeof groups)[number]): Promise<void> {
   const bundled = await rolldown({
     cwd: sdk,
     platform: "neutral",

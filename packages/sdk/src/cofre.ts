@@ -354,6 +354,8 @@ export class Cofre {
     if (!isOpen && !isQuestionable) throw error;
     const now = await this.#paymentNow(payment, options);
     if (now === undefined) throw error;
+    // The other request that was in progress has ended: this one was not processed.
+    if (isOpen && error.sent === "no" && outcomeOf(now).outcome !== "pending") throw error;
     return now;
   }
 

@@ -21,7 +21,7 @@ export type Ending =
 export interface Attempt {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: Uint8Array;
+  readonly body: Uint8Array<ArrayBuffer>;
   /** Limit for the whole answer, in milliseconds. */
   readonly timeoutMs: number;
   readonly signal: CancelSignal | undefined;
@@ -161,6 +161,11 @@ function fieldsOf(text: string): Fields | undefined {
 /** Seconds or a date (RFC 9110, 10.2.3), in milliseconds from now. */
 function waitOf(header: string | null, now: number): number | undefined {
   if (header === null) return undefined;
-  const ms = /^\d{1,9}$/.test(header) ? Number(header) * 1_000 : Date.parse(header) - now;
+  const isDate = /^[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} /.test(header);
+  const ms = isDate
+    ? Date.parse(header) - now
+    : /^\d{1,9}$/.test(header)
+      ? Number(header) * 1_000
+      : Number.NaN;
   return Number.isNaN(ms) ? undefined : Math.max(0, ms);
 }

@@ -29,5 +29,5 @@ export type {
   VerifyOptions,
 } from "./notifications.ts";
 export type * from "./outcomes.ts";
-export type { CancelSignal, Fetch, FetchResponse, Runtime } from "./runtime.ts";
+export type { ByteStream, CancelSignal, Fetch, FetchResponse, Runtime } from "./runtime.ts";
 export type { CallOptions, CofreOptions } from "./transport.ts";

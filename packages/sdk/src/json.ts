@@ -2,7 +2,7 @@
  * JSON as bytes. Values that are bytes (the digits of cards) become strings without ever being text
  * in this process. Undefined members are left out.
  */
-export function encodeJson(value: unknown): Uint8Array {
+export function encodeJson(value: unknown): Uint8Array<ArrayBuffer> {
   const parts: Uint8Array[] = [];
   write(value, parts);
   const body = new Uint8Array(parts.reduce((length, part) => length + part.length, 0));

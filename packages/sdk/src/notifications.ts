@@ -1,7 +1,7 @@
 import { type Bytes, bytesOf } from "./base64.ts";
 import { publicKeyOf } from "./certificate.ts";
 import { CofreSignatureError } from "./errors.ts";
-import { systemRuntime } from "./runtime.ts";
+import { type ByteStream, systemRuntime } from "./runtime.ts";
 
 /** The keys of one kind of signature. Several during a rotation. */
 export type NotificationKeys =
@@ -45,7 +45,7 @@ export type HeadersLike =
 export type ReceivedRequest = {
   readonly method?: string | undefined;
   readonly headers: HeadersLike;
-} & (AsyncIterable<Uint8Array> | { readonly body: AsyncIterable<Uint8Array> | null });
+} & (AsyncIterable<Uint8Array> | { readonly body: ByteStream | null });
 
 export type ReceiverOptions = VerifyOptions & {
   /**
@@ -99,7 +99,7 @@ export async function verify(
 export function receiver(options: ReceiverOptions): (request: ReceivedRequest) => Promise<number> {
   return async (request) => {
     if (request.method !== "POST") return 405;
-    const body = await bodyOf("body" in request ? request.body : request);
+    const body = await bodyOf("body" in request ? piecesOf(request.body) : request);
     if (body === undefined) return 413;
     let notification: Notification;
     try {
@@ -221,11 +221,17 @@ function listOf(keys: string | readonly string[]): readonly string[] {
   return typeof keys === "string" ? [keys] : keys;
 }
 
+async function* piecesOf(stream: ByteStream | null): AsyncGenerator<Uint8Array> {
+  const reader = stream?.getReader();
+  for (let piece = await reader?.read(); piece?.done === false; piece = await reader?.read())
+    if (piece.value !== undefined) yield piece.value;
+}
+
 /** Undefined if it is too long. */
-async function bodyOf(pieces: AsyncIterable<Uint8Array> | null): Promise<Uint8Array | undefined> {
+async function bodyOf(pieces: AsyncIterable<Uint8Array>): Promise<Uint8Array | undefined> {
   const body = new Uint8Array(maxBody);
   let length = 0;
-  for await (const piece of pieces ?? []) {
+  for await (const piece of pieces) {
     if (length + piece.length > maxBody) return undefined;
     body.set(piece, length);
     length += piece.length;

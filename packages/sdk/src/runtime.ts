@@ -5,15 +5,18 @@ export interface CancelSignal {
   removeEventListener(type: "abort", listener: () => void): void;
 }
 
+/** A `ReadableStream` of bytes. */
+export interface ByteStream {
+  getReader(): {
+    read(): Promise<{ readonly done: boolean; readonly value?: Uint8Array | undefined }>;
+    cancel(): Promise<void>;
+  };
+}
+
 export interface FetchResponse {
   readonly status: number;
   readonly headers: { get(name: string): string | null };
-  readonly body: {
-    getReader(): {
-      read(): Promise<{ readonly done: boolean; readonly value?: Uint8Array | undefined }>;
-      cancel(): Promise<void>;
-    };
-  } | null;
+  readonly body: ByteStream | null;
 }
 
 /** The part of `fetch` that the SDK uses. */
@@ -22,7 +25,7 @@ export type Fetch = (
   init: {
     readonly method: "POST";
     readonly headers: Readonly<Record<string, string>>;
-    readonly body: Uint8Array;
+    readonly body: Uint8Array<ArrayBuffer>;
     /** A redirect is never followed: the request may contain a card. */
     readonly redirect: "manual";
     readonly signal: AbortController["signal"];

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { type AddressInfo, createServer } from "node:net";
-import { once } from "node:events";
+import { freePort } from "../../server/test/free-port.ts";
 import { Card, Cofre, CofreConnectionError, CofreRequestError } from "../src/index.ts";
 import { cardNumbers, currencies, customers } from "../src/generated/test-data.ts";
 import { testCard } from "../src/testing.ts";
@@ -314,10 +313,7 @@ describe("a failure on the way", () => {
   });
 
   test("a server that is not there certainly received nothing", async () => {
-    const listener = createServer().listen(0, "127.0.0.1");
-    await once(listener, "listening");
-    const { port } = listener.address() as AddressInfo;
-    await new Promise((resolve) => listener.close(resolve));
+    const port = await freePort();
     const client = setting.clientWith({ url: `http://127.0.0.1:${port}`, maxAttempts: 2 });
     await assert.rejects(client.charge(order(newCode())), (error: CofreConnectionError) => {
       assert.deepEqual([error.sent, error.reason, error.attempts], ["no", "ECONNREFUSED", 2]);
@@ -405,6 +401,33 @@ describe("an order that is charged again", () => {
     for (const time of [1, 2])
       assert.equal((await client.cancel({ code: cancelled })).outcome, "cancelled", String(time));
     await assert.rejects(client.capture({ code: cancelled }), { code: "BP-CAP-3" });
+  });
+
+  test("is not refused because another request was in progress", async () => {
+    const { server, clientWith } = setting;
+    const world = await server.worlds.create({ seed: "busy" });
+    const { integrationKey } = world;
+    const code = newCode();
+    const client = clientWith({ integrationKey });
+    await client.charge(order(code, { capture: false }));
+    await world.simulator.next({ next: "lose_request", message: "capture" });
+    assert.equal((await client.capture({ code })).outcome, "pending");
+    const other = clientWith({ integrationKey, maxAttempts: 1 });
+    assert.equal((await other.cancel({ code })).outcome, "pending", "the capture is in progress");
+    const meanwhile = clientWith({
+      integrationKey,
+      maxAttempts: 1,
+      runtime: {
+        fetch: async (url, init) => {
+          const response = await fetch(url, init);
+          if (url.endsWith("/ws/cancel")) await world.clock.advance("2h");
+          return response;
+        },
+      },
+    });
+    // The capture has ended when the payment is queried: nothing was cancelled, nor refused.
+    await assert.rejects(meanwhile.cancel({ code }), { sent: "no", code: "COFRE-20" });
+    assert.equal((await client.query({ code })).outcome, "paid");
   });
 
   test("does not count as not sent when the query after it fails", async () => {

@@ -20,6 +20,7 @@ import {
   SharedCleanup,
   temporaryFolder,
 } from "../../server/test/command.ts";
+import { freePort } from "../../server/test/free-port.ts";
 import { type Setting, startSetting } from "./server.ts";
 
 /* The package as users get it: its tarball, installed by npm into an empty folder. */
@@ -29,8 +30,10 @@ const path = { PATH: [dirname(process.execPath), cleanEnvironment["PATH"] ?? ""]
 const shared = new SharedCleanup();
 let folder = "";
 let setting: Setting;
+let closedPort = "";
 
 before(async () => {
+  closedPort = String(await freePort());
   setting = await startSetting();
   const root = temporaryFolder(shared);
   const layout = join(root, "layout");
@@ -180,7 +183,7 @@ function programText(): string {
     now: vector.timestamp * 1_000,
     keys: [{ secret: vector.secret }, { publicKey }, { certificate }],
   };
-  return program.replace("MESSAGE", JSON.stringify(message)).replace("CLOSED", "1023");
+  return program.replace("MESSAGE", JSON.stringify(message)).replace("CLOSED", closedPort);
 }
 
 describe("the package of the SDK, installed into an empty folder", () => {
@@ -284,6 +287,21 @@ describe("the package of the SDK, installed into an empty folder", () => {
       export const browser = new CofreBrowser({ url: "https://cofre.example", publicIntegrationKey: "key" });
       export { charged };
     `;
+    const handler = `
+      import { Cofre, notifications } from "@cofre/sdk";
+
+      const receive = notifications.receiver({ secret: "whsec_", onNotification: ({ hashes }) => void hashes });
+      export const handle = async (request: Request): Promise<Response> =>
+        new Response(null, { status: await receive(request) });
+      export const cofre = new Cofre({ url: "https://cofre.example", integrationKey: "key", runtime: { fetch } });
+      export const queried = cofre.query({ code: "1" }, { signal: AbortSignal.timeout(5) });
+    `;
+    writeFileSync(join(folder, "fetch.ts"), handler);
+    const withFetch = {
+      compilerOptions: { ...options, lib: ["es2022", "dom"] },
+      files: ["fetch.ts"],
+    };
+    writeFileSync(join(folder, "fetch.json"), JSON.stringify(withFetch));
     const compilers = [
       join(repository, "node_modules/typescript/bin/tsc"),
       // Another version, when it is on the PATH.
@@ -295,6 +313,13 @@ describe("the package of the SDK, installed into an empty folder", () => {
       writeFileSync(join(folder, "typed.ts"), typed("cancelled"));
       const checked = await check();
       assert.equal(checked.child.exitCode, 0, checked.stdout);
+      const { child, stdout } = await run(context, [
+        process.execPath,
+        compiler,
+        "-p",
+        "fetch.json",
+      ]);
+      assert.equal(child.exitCode, 0, stdout);
       writeFileSync(join(folder, "typed.ts"), typed("refunded"));
       assert.match((await check()).stdout, /typed\.ts.*not comparable/s);
     }
