@@ -99,10 +99,17 @@ const arrows: readonly {
   // Each store and each connector has its own folder: they never import a sibling.
   { from: "stores/*/", to: [...domain, ...users, "stores/*.ts", ...logging] },
   { from: "stores/*.ts", to: [...domain, ...users, "stores/*.ts"], own: false },
-  // They may import the stores' errors, and the vault's sealing of their secrets.
+  // They may import the stores' errors, the contract of key records, and the vault's sealing of their secrets.
   {
     from: "user/",
-    to: ["kernel/", "vault/sealed-secret.ts", "vault/row-mac.ts", "stores/store.ts"],
+    to: [
+      "kernel/",
+      "vault/sealed-secret.ts",
+      "vault/row-mac.ts",
+      "vault/records/key-record.ts",
+      "stores/store.ts",
+      "stores/key-record-store.ts",
+    ],
   },
   {
     from: "sign-in/",

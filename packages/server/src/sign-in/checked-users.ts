@@ -1,5 +1,6 @@
 import type { RowField, RowKind, RowMacs } from "../vault/row-mac.ts";
-import { type AuditHead, type AuditRow, chainOf } from "../user/audit-chain.ts";
+import type { AuditHead, AuditRow } from "../user/audit-chain.ts";
+import { entryFields, keyedChain } from "../user/keyed-chain.ts";
 import {
   nameKeyOf,
   type UserChange,
@@ -114,16 +115,10 @@ export class CheckedUsers implements UserStore {
         : { begins: { ...begins, mac: macs.of("person_session", sessionFields(begins)) } }),
     };
     for (let attempts = 1; ; attempts += 1) {
-      const chain = this.#chain(await store.auditHead(), change);
+      const chain = keyedChain(macs, await store.auditHead(), change);
       const result = await store.commit({ ...keyed, chain });
       if (result.outcome !== "head_moved" || attempts === maxAttempts) return result;
     }
-  }
-
-  #chain(after: AuditHead, { at, events }: UserChange): NonNullable<UserChange["chain"]> {
-    const macOf = (row: AuditRow): string =>
-      Buffer.from(this.#parts.macs.of("audit_entry", entryFields(row))).toString("hex");
-    return { after, rows: chainOf(after, at, events).map((row) => ({ ...row, mac: macOf(row) })) };
   }
 
   #genuine(user: UserRecord | undefined): UserRecord | undefined {
@@ -158,11 +153,6 @@ export function isGenuineEntry(
 ): boolean {
   if (row.mac === undefined) return row.number <= lastUnkeyedEntry();
   return macs.accepts("audit_entry", entryFields(row), Buffer.from(row.mac, "hex"));
-}
-
-/** The digest covers the entry's body and all previous entries. */
-function entryFields({ number, digest }: AuditHead): RowField[] {
-  return [number, digest];
 }
 
 function userFields(user: UserRecord): RowField[] {

@@ -27,6 +27,7 @@ import type {
   IdempotentRequest,
 } from "./change.ts";
 import type { IdentityStore } from "./identity.ts";
+import type { KeyRecordStore } from "./key-record-store.ts";
 
 /**
  * Port to the persistent store. Reads see every change that was acknowledged before they began. All
@@ -337,6 +338,8 @@ export interface StoreStats {
 export interface RunningStore extends Store {
   /** Console users and the audit log. Closed with the store. */
   readonly users: UserStore;
+  /** Wrapped keys. Closed with the store. */
+  readonly keys: KeyRecordStore;
   /** The keys that open the database, and its progress. Closed with the store. */
   readonly identity: IdentityStore;
   /** false: the last write failed, so the next change will probably be refused. */

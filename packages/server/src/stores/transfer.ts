@@ -164,6 +164,23 @@ export const transferTables = {
     key: ["id"],
     shown: ["id"],
   },
+  key_record: {
+    columns: {
+      merchant: "bytes",
+      purpose: "text",
+      version: "integer",
+      state: "text",
+      sequence: "integer",
+      epoch: "integer",
+      check_value: "bytes",
+      wraps: "text",
+      created_at: "integer",
+      changed_at: "integer",
+      mac: "bytes",
+    },
+    key: ["merchant", "purpose", "version"],
+    shown: ["merchant", "purpose", "version"],
+  },
   audit_entry: {
     columns: { no: "integer", digest: "bytes", body: "text", mac: "bytes" },
     key: ["no"],

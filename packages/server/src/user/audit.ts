@@ -1,4 +1,5 @@
 import type { Instant } from "../kernel/instant.ts";
+import type { KeyState } from "../vault/records/key-record.ts";
 import type { UserId } from "./user.ts";
 
 /** The author of an event: a user, a program with a key, or the server itself at startup. */
@@ -26,6 +27,17 @@ export const userActions = [
 ] as const;
 export type UserAction = (typeof userActions)[number];
 
+/** The recorded changes of keys, by the state that a key has reached. */
+export const keyActions = [
+  "key_made",
+  "key_current",
+  "key_retired",
+  "key_compromised",
+  "key_destroyed",
+  "key_rewrapped",
+] as const satisfies readonly (`key_${KeyState}` | "key_rewrapped")[];
+export type KeyAction = (typeof keyActions)[number];
+
 /**
  * The recorded data of an event, before it is in the chain. Never contains a card number, a key, a
  * password or a code.
@@ -34,11 +46,11 @@ export interface AuditEvent {
   readonly actor: Actor;
   /** Client address of the request, from the socket; undefined for the server itself. */
   readonly origin: string | undefined;
-  /** A `UserAction` or an action of an endpoint; of an entry, also one of another version. */
+  /** A `UserAction`, a `KeyAction` or an action of an endpoint; of an entry, also one of another version. */
   readonly action: string;
   /**
-   * The object of the action: a payment's hash, a user's id, a world's id, a path; undefined when
-   * there is none.
+   * The object of the action: a payment's hash, a user's id, a world's id, a key's name, a path;
+   * undefined when there is none.
    */
   readonly target: string | undefined;
   /**

@@ -75,6 +75,8 @@ const statements = {
   userSession: ["cofre_people", "person_pkey", "person_session_pkey"],
   auditBefore: ["cofre_people", "audit_entry_pkey"],
   auditAfter: ["cofre_people", "audit_entry_pkey"],
+  keyRecords: ["cofre_vault", "key_record_pkey"],
+  merchantKeyRecords: ["cofre_vault", "key_record_pkey"],
   // One row.
   auditHead: ["cofre_people", "whole audit_head"],
 } as const satisfies Readonly<Record<StatementName, readonly [Role, ...string[]]>>;
@@ -101,6 +103,8 @@ const foreignRows = [
     SELECT ${foreignMerchant}, ${foreignDigest}, 1, 1000, 1000, 'visa', '4111xxxxxxxx1111', '', '', ${foreignDigest}`,
   `INSERT INTO named_request (merchant, key, digest, claimed_at) SELECT ${foreignMerchant}, 'key-' || n, ${foreignDigest}, 1000`,
   `INSERT INTO account_key (digest, merchant, grants) SELECT ${foreignDigest}, ${foreignMerchant}, 'secret'`,
+  `INSERT INTO key_record (merchant, purpose, version, state, sequence, epoch, check_value, wraps, created_at, changed_at, mac)
+    SELECT ${hexOf(8, "ff")}, 'merchant', 1, 'current', 1, 1, '\\x00', '[["epoch:1", "00"]]', 1000, 1000, ${foreignDigest}`,
   `INSERT INTO audit_entry (no, digest, body) SELECT n, ${foreignDigest}, '{}'`,
 ];
 
@@ -125,6 +129,11 @@ const ownRows = [
   `INSERT INTO card (merchant, token_digest, version, created_at, last_used_at, brand, masked_pan, fingerprint, ref)
     SELECT decode('0000000a', 'hex'), decode(repeat('0a', 32), 'hex'), 1, 1000, 1000, 'visa', '4111xxxxxxxx1111', '', ''`,
   `INSERT INTO named_request (merchant, key, digest, claimed_at) SELECT decode('0000000a', 'hex'), 'key-1', decode(repeat('0a', 32), 'hex'), 1000`,
+  `INSERT INTO key_record (merchant, purpose, version, state, sequence, epoch, check_value, wraps, created_at, changed_at, mac)
+    SELECT decode('0000000a', 'hex'), 'merchant', n, 'made', 1, 1, '\\x00', '[["epoch:1", "00"]]', 1000, 1000, decode(repeat('0a', 32), 'hex')
+    FROM generate_series(1, 3) AS n`,
+  `INSERT INTO key_record (merchant, purpose, version, state, sequence, epoch, check_value, wraps, created_at, changed_at, mac)
+    SELECT '', 'tokens', n, 'made', 1, 1, '\\x00', '[["epoch:1", "00"]]', 1000, 1000, decode(repeat('0a', 32), 'hex') FROM generate_series(1, 3) AS n`,
   // The other merchant's rows have no answer and are as old.
   `INSERT INTO named_request (merchant, key, digest, claimed_at, status, body)
     SELECT decode('0000000a', 'hex'), 'key-1' || n, decode(repeat('0a', 32), 'hex'), 1000, 200, '{}' FROM generate_series(1, 3) AS n`,
@@ -179,6 +188,8 @@ const bounded: Readonly<Partial<Record<StatementName, readonly [values: string, 
   auditBefore: [`${foreign}, 50`, 50],
   auditAfter: ["0, 50", 50],
   auditHead: ["", 0],
+  keyRecords: ["'epoch', 5, 2", 2],
+  merchantKeyRecords: [`${merchantA}, 1, 50`, 2],
 };
 
 const unbounded: ReadonlyMap<string, readonly StatementName[]> = new Map<

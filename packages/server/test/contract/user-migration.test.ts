@@ -23,11 +23,15 @@ import {
 } from "../../src/vault/memory-key-provider.ts";
 import { addUser, openUserFixture, origin, refusedWith, signIn } from "../console-users.ts";
 import { openStoreOn, query, TestDatabases, testUrl } from "../postgres/databases.ts";
+import { keyChange, merchantKey, merchantOne, newKey } from "./key-record.contract.ts";
 
 const random = new SystemRandom();
 
+const destroyed = merchantKey(merchantOne, { state: "destroyed", wraps: [] });
+const keyRecords = [newKey({ state: "current" }), newKey({ version: 2 }), destroyed] as const;
+
 /**
- * A file with an admin, a locked user, an invited user, and more audit entries than fit in one
+ * A file with keys, an admin, a locked user, an invited user, and more audit entries than fit in one
  * piece of a migration.
  */
 async function fill(context: TestContext) {
@@ -54,6 +58,7 @@ async function fill(context: TestContext) {
       detail: undefined,
     } as const;
     await Promise.all(Array.from({ length: 200 }, () => fixture.users.record(action)));
+    await store.keys.commitKeys(keyChange(...keyRecords));
     return { file, fixture, bob };
   } finally {
     await store.close();
@@ -110,6 +115,7 @@ function describeMove(databases: TestDatabases): void {
     assert.ok(
       moved.result === "moved" &&
         moved.counts.person === 3 &&
+        moved.counts.key_record === 3 &&
         moved.counts.audit_entry > 200 &&
         moved.counts.audit_head === 1,
     );
@@ -118,6 +124,8 @@ function describeMove(databases: TestDatabases): void {
 
     const store = await openStoreOn(url);
     context.after(() => store.close());
+    assert.deepEqual(await store.keys.keyRecords(undefined, 10), keyRecords.slice(0, 2));
+    assert.deepEqual(await store.keys.merchantKeyRecords(merchantOne, 0, 10), [destroyed]);
     const there = { ...fixture, users: createUsers({ ...fixture.options, store: store.users }) };
     assert.deepEqual(await there.users.verifyAudit(), {
       entries: moved.counts.audit_entry,

@@ -10,7 +10,7 @@ import { bookProblems } from "../../src/ledger/explain.ts";
 import { entryKinds, ledgerAccounts } from "../../src/ledger/journal.ts";
 import { refusalTexts } from "../../src/delivery/address-guard.ts";
 import { describedSettings, validateSettings } from "../../src/merchant/settings.ts";
-import { userActions } from "../../src/user/audit.ts";
+import { keyActions, userActions } from "../../src/user/audit.ts";
 import { errorTable, type ErrorRow } from "../../src/wire/errors/error-table.ts";
 import { endpointActions } from "../../src/wire/permission.ts";
 import { findHardCodedTexts } from "../hard-coded-texts.ts";
@@ -330,7 +330,7 @@ describe("the languages of the console", () => {
 
   test("every audit action, ledger entry and ledger account of the server has its words", () => {
     const words = textOf("words.js");
-    const auditActions = [...userActions, ...endpointActions];
+    const auditActions = [...userActions, ...keyActions, ...endpointActions];
     for (const [table, names] of [
       ["audited", auditActions],
       ["entry", entryKinds],

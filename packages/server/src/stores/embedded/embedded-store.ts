@@ -53,6 +53,7 @@ import {
   type IdentityRow,
   type IdentityStore,
 } from "../identity.ts";
+import type { KeyRecordStore } from "../key-record-store.ts";
 import { makeFilesPrivate, makeFolderOf } from "./data-folder.ts";
 import {
   deliveriesInState,
@@ -63,6 +64,7 @@ import {
   notificationColumns,
 } from "./delivery-rows.ts";
 import { laneOf } from "./delivery-writer.ts";
+import { EmbeddedKeys } from "./embedded-keys.ts";
 import { EmbeddedUsers } from "./embedded-users.ts";
 import { InlineWriter } from "./inline-writer.ts";
 import { ListedPayments } from "./listed-payments.ts";
@@ -163,6 +165,7 @@ export async function openEmbeddedStore({
  */
 class SqliteStore implements RunningStore {
   readonly users: UserStore;
+  readonly keys: KeyRecordStore;
   readonly identity: IdentityStore = {
     read: async () => this.#identity(),
     raise: (raise) => this.#raiseIdentity(raise),
@@ -182,7 +185,9 @@ class SqliteStore implements RunningStore {
     this.#afterClose = afterClose;
     this.#statements = prepareAll(reader);
     this.#payments = new ListedPayments(reader);
-    this.users = new EmbeddedUsers(reader, writer, () => this.#closed !== undefined);
+    const isClosed = (): boolean => this.#closed !== undefined;
+    this.users = new EmbeddedUsers(reader, writer, isClosed);
+    this.keys = new EmbeddedKeys(reader, writer, isClosed);
   }
 
   async accountByKey(digest: KeyDigest): Promise<AccountByKey | undefined> {

@@ -4,6 +4,7 @@ import type { Instant } from "../../kernel/instant.ts";
 import { auditBeginning, type AuditHead, type AuditRow } from "../../user/audit-chain.ts";
 import type {
   UserChange,
+  UserOutcome,
   UserResult,
   UserStore,
   UserRecord,
@@ -97,15 +98,9 @@ export class EmbeddedUsers implements UserStore {
     await this.#write({ users: "use", digest, at });
   }
 
-  async #write(
-    message: UserMessage,
-  ): Promise<{ readonly outcome: UserResult["outcome"]; readonly number: number }> {
+  async #write(message: UserMessage): Promise<WrittenChange> {
     if (this.#isClosed()) throw new StoreError("closed");
-    const { outcome, number } = await this.#writer.submitUserChange(message);
-    if (outcome === "unavailable" || outcome === "commit_unknown") throw new StoreError(outcome);
-    if (outcome === "broken")
-      throw new BrokenInvariant("a user change keeps the constraints of the database");
-    return { outcome, number };
+    return submitted(this.#writer, message);
   }
 
   #user(name: StatementName, key: string): UserRecord | undefined {
@@ -121,6 +116,24 @@ export class EmbeddedUsers implements UserStore {
       throw new StoreError("unavailable");
     }
   }
+}
+
+interface WrittenChange {
+  readonly outcome: UserOutcome;
+  /** Of the first audit entry; 0 if none was written. */
+  readonly number: number;
+}
+
+/** Has the writer write it. Rejects with StoreError and BrokenInvariant. */
+export async function submitted(
+  writer: Pick<Writer, "submitUserChange">,
+  message: UserMessage,
+): Promise<WrittenChange> {
+  const { outcome, number } = await writer.submitUserChange(message);
+  if (outcome === "unavailable" || outcome === "commit_unknown") throw new StoreError(outcome);
+  if (outcome === "broken")
+    throw new BrokenInvariant("a user change keeps the constraints of the database");
+  return { outcome, number };
 }
 
 const user = `lower(hex(person.id)) AS id, version, name, role, state, created_at, last_signed_in_at, passwords, nullif(lower(hex(totp)), '') AS totp, totp_step,

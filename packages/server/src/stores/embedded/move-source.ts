@@ -132,6 +132,8 @@ export const rowsOf: Readonly<Record<TransferKind, string>> = {
   person: `SELECT lower(hex(id)) AS id, version, name, name_key, role, state, created_at, last_signed_in_at, passwords,
     nullif(lower(hex(totp)), '') AS totp, totp_step, failures, locked_until, nullif(lower(hex(invitation)), '') AS invitation, invitation_ends_at,
     nullif(lower(hex(mac)), '') AS mac FROM person ORDER BY person.id`,
+  key_record: `SELECT lower(hex(merchant)) AS merchant, purpose, version, state, sequence, epoch, lower(hex(check_value)) AS check_value, wraps,
+    created_at, changed_at, lower(hex(mac)) AS mac FROM key_record ORDER BY key_record.merchant, purpose, version`,
   audit_entry:
     "SELECT no, lower(hex(digest)) AS digest, body, nullif(lower(hex(mac)), '') AS mac FROM audit_entry ORDER BY no",
   identity: "SELECT one, keys, epoch, beat, is_copy FROM identity ORDER BY one",

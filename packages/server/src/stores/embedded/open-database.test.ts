@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { migrations } from "./migrations/index.ts";
@@ -25,27 +24,6 @@ test("a durable database syncs each commit, and an empty file gets all tables an
   assert.equal(pragma(database, "application_id"), 0x436f6672);
   assert.equal(pragma(database, "integrity_check"), "ok");
 });
-
-test("an empty file gets all tables in one commit, because each commit waits for the disk", (context) => {
-  const { file, remove } = temporaryFile();
-  context.after(remove);
-  const database = openForWriting({ file, durable: true, maxFileBytes: undefined });
-  context.after(() => database.close());
-
-  assert.equal(commitsIn(readFileSync(`${file}-wal`)), 1);
-});
-
-/**
- * Commits in a write-ahead log. Each frame has 24 bytes before its page; bytes 4 to 7 are not zero in
- * the last frame of a commit (SQLite, Database File Format, section 4.1).
- */
-function commitsIn(log: Buffer): number {
-  const [headBytes, frameBytes] = [32, 24 + 4_096];
-  let commits = 0;
-  for (let at = headBytes; at + frameBytes <= log.length; at += frameBytes)
-    if (log.readUInt32BE(at + 4) !== 0) commits += 1;
-  return commits;
-}
 
 test("a database where the settings of durability do not hold is refused", () => {
   // A database in memory cannot have a write-ahead log: SQLite's answer is checked, not assumed.

@@ -210,14 +210,10 @@ function migrate(database: DatabaseSync, began: (upgrading: Upgrading) => void):
   const from = readNumber(database, "PRAGMA user_version");
   if (0 < from && from < migrations.length)
     began({ kind: "migrating", from, to: migrations.length });
-  const steps = migrations
-    .slice(from)
-    .map((step, index) => `${step}; PRAGMA user_version = ${from + index + 1}`);
-  // A new file gets its tables in one commit: each is a sync, which takes milliseconds on many
-  // disks. An upgrade commits step by step, because a step may fill the disk.
-  const commits = from === 0 ? [steps.join(";\n")] : steps;
-  for (const commit of commits)
-    database.exec(`BEGIN IMMEDIATE; PRAGMA application_id = ${id}; ${commit}; COMMIT`);
+  for (let version = from; version < migrations.length; version += 1) {
+    database.exec(`BEGIN IMMEDIATE; ${migrations[version]};
+      PRAGMA application_id = ${id}; PRAGMA user_version = ${version + 1}; COMMIT`);
+  }
 }
 
 function readNumber(database: DatabaseSync, sql: string): number {

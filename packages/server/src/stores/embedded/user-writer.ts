@@ -1,6 +1,6 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { Instant } from "../../kernel/instant.ts";
-import { auditBeginning, type AuditHead, chainOf, isSameHead } from "../../user/audit-chain.ts";
+import { isSameHead } from "../../user/audit-chain.ts";
 import {
   nameKeyOf,
   type UserChange,
@@ -8,10 +8,14 @@ import {
   type UserRecord,
 } from "../../user/user-store.ts";
 import type { Outcome } from "../change-message.ts";
+import type { KeyChange } from "../key-record-store.ts";
+import { AuditWriter } from "./audit-writer.ts";
+import { KeyWriter } from "./key-writer.ts";
 
-/** A user change in transit to the writer thread. */
+/** A change that the audit log records, or the use of a session, in transit to the writer thread. */
 export type UserMessage =
   | { readonly users: "change"; readonly change: UserChange }
+  | { readonly users: "keys"; readonly change: KeyChange }
   | { readonly users: "use"; readonly digest: string; readonly at: Instant };
 
 /** `number`: of the first audit entry that was written; 0 if none was. */
@@ -21,7 +25,7 @@ export interface UserWriteResult {
 }
 
 /**
- * Writes one user change, with its audit log entries, within the open transaction. Owns its
+ * Writes one change of users or of key records, with its audit log entries, within the open transaction. Owns its
  * prepared statements.
  */
 export class UserWriter {
@@ -34,9 +38,8 @@ export class UserWriter {
   readonly #forgetSessions: StatementSync;
   readonly #insertSession: StatementSync;
   readonly #useSession: StatementSync;
-  readonly #head: StatementSync;
-  readonly #moveHead: StatementSync;
-  readonly #insertEntry: StatementSync;
+  readonly #audit: AuditWriter;
+  readonly #keys: KeyWriter;
 
   constructor(database: DatabaseSync) {
     this.#hasOtherAdmin = database.prepare(
@@ -65,15 +68,8 @@ export class UserWriter {
     this.#useSession = database.prepare(
       "UPDATE person_session SET last_used_at = ?2 WHERE digest = unhex(?1) AND last_used_at < ?2",
     );
-    this.#head = database.prepare(
-      "SELECT no AS number, lower(hex(digest)) AS digest FROM audit_head",
-    );
-    this.#moveHead = database.prepare(
-      `INSERT INTO audit_head (one, no, digest) VALUES (1, ?, unhex(?)) ON CONFLICT (one) DO UPDATE SET no = excluded.no, digest = excluded.digest`,
-    );
-    this.#insertEntry = database.prepare(
-      "INSERT INTO audit_entry (no, digest, body, mac) VALUES (?, unhex(?), ?, unhex(?))",
-    );
+    this.#audit = new AuditWriter(database);
+    this.#keys = new KeyWriter(database);
   }
 
   /**
@@ -82,14 +78,20 @@ export class UserWriter {
    */
   write(message: UserMessage): UserWriteResult {
     if (message.users === "change") return this.#change(message.change);
+    if (message.users === "keys") return this.#changeKeys(message.change);
     this.#useSession.run(message.digest, message.at);
     return { outcome: "committed", number: 0 };
   }
 
-  #change({ at, events, user, ends, begins, keepsAdmin, chain }: UserChange): UserWriteResult {
-    let head = (this.#head.get() as AuditHead | undefined) ?? auditBeginning;
-    if (chain !== undefined && !isSameHead(chain.after, head))
-      return { outcome: "head_moved", number: 0 };
+  #changeKeys(change: KeyChange): UserWriteResult {
+    if (this.#hasMoved(change)) return { outcome: "head_moved", number: 0 };
+    if (!this.#keys.write(change.changes)) return { outcome: "stale", number: 0 };
+    return { outcome: "committed", number: this.#audit.append(change) };
+  }
+
+  #change(change: UserChange): UserWriteResult {
+    const { at, user, ends, begins, keepsAdmin } = change;
+    if (this.#hasMoved(change)) return { outcome: "head_moved", number: 0 };
     if (keepsAdmin === true && !this.#keepsAdmin(user?.next))
       return { outcome: "no_admin", number: 0 };
     const outcome = user === undefined ? "committed" : this.#user(user.next, user.replaces);
@@ -109,13 +111,11 @@ export class UserWriter {
         begins.mac ?? null,
       );
     }
-    const number = head.number + 1;
-    for (const row of chain?.rows ?? chainOf(head, at, events)) {
-      this.#insertEntry.run(row.number, row.digest, row.body, row.mac ?? null);
-      head = row;
-    }
-    this.#moveHead.run(head.number, head.digest);
-    return { outcome: "committed", number };
+    return { outcome: "committed", number: this.#audit.append(change) };
+  }
+
+  #hasMoved({ chain }: Pick<UserChange, "chain">): boolean {
+    return chain !== undefined && !isSameHead(chain.after, this.#audit.head());
   }
 
   #keepsAdmin(next: UserRecord | undefined): boolean {

@@ -1,5 +1,5 @@
 import type { Instant } from "../../kernel/instant.ts";
-import { auditBeginning, type AuditRow, chainOf, isSameHead } from "../../user/audit-chain.ts";
+import { type AuditRow, isSameHead } from "../../user/audit-chain.ts";
 import {
   nameKeyOf,
   type UserChange,
@@ -10,6 +10,7 @@ import {
 } from "../../user/user-store.ts";
 import type { UserId } from "../../user/user.ts";
 import { StoreError } from "../store.ts";
+import { MemoryAudit } from "./memory-audit.ts";
 
 export interface MemoryUserOptions {
   /**
@@ -17,6 +18,8 @@ export interface MemoryUserOptions {
    * `commit_unknown` the change is still applied.
    */
   readonly commitFault?: (change: UserChange) => "unavailable" | "commit_unknown" | undefined;
+  /** The audit log, to share it with key records. */
+  readonly audit?: MemoryAudit;
 }
 
 /**
@@ -31,10 +34,11 @@ class MemoryUsers implements UserStore {
   readonly #options: MemoryUserOptions;
   readonly #users = new Map<UserId, UserRecord>();
   readonly #sessions = new Map<string, SessionRecord>();
-  readonly #audit: AuditRow[] = [];
+  readonly #audit: MemoryAudit;
 
   constructor(options: MemoryUserOptions) {
     this.#options = options;
+    this.#audit = options.audit ?? new MemoryAudit();
   }
 
   async user(id: UserId): Promise<UserRecord | undefined> {
@@ -76,7 +80,7 @@ class MemoryUsers implements UserStore {
   }
 
   async auditHead(): Promise<{ readonly number: number; readonly digest: string }> {
-    const { number, digest } = this.#head();
+    const { number, digest } = this.#audit.head;
     return { number, digest };
   }
 
@@ -94,8 +98,9 @@ class MemoryUsers implements UserStore {
       this.#sessions.set(digest, { ...session, lastUsedAt: at });
   }
 
-  #apply({ at, events, user, ends, begins, keepsAdmin, chain }: UserChange): UserResult {
-    if (chain !== undefined && !isSameHead(chain.after, this.#head()))
+  #apply(change: UserChange): UserResult {
+    const { at, user, ends, begins, keepsAdmin, chain } = change;
+    if (chain !== undefined && !isSameHead(chain.after, this.#audit.head))
       return { outcome: "head_moved" };
     if (keepsAdmin === true && !this.#hasAdmin(user?.next)) return { outcome: "no_admin" };
     if (user !== undefined) {
@@ -118,18 +123,12 @@ class MemoryUsers implements UserStore {
       if (isOver || isEnded) this.#sessions.delete(session.digest);
     }
     if (begins !== undefined) this.#sessions.set(begins.digest, begins);
-    const number = this.#head().number + 1;
-    this.#audit.push(...(chain?.rows ?? chainOf(this.#head(), at, events)));
-    return { outcome: "committed", number };
+    return { outcome: "committed", number: this.#audit.append(change) };
   }
 
   #hasAdmin(next: UserRecord | undefined): boolean {
     const others = this.#find((user) => user.id !== next?.id && isActiveAdmin(user));
     return others !== undefined || (next !== undefined && isActiveAdmin(next));
-  }
-
-  #head(): Pick<AuditRow, "number" | "digest"> {
-    return this.#audit.at(-1) ?? auditBeginning;
   }
 
   #find(fits: (user: UserRecord) => boolean): UserRecord | undefined {

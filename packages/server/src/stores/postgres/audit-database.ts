@@ -1,6 +1,7 @@
 import type { Secret } from "../../kernel/secret.ts";
 import type { AuditLog } from "../../user/audit-log.ts";
 import { StoreError } from "../store.ts";
+import { AuditedWriter } from "./audited-writer.ts";
 import { Connection, StatementError, type Value } from "./connection.ts";
 import { PostgresOpenError } from "./open-error.ts";
 import { PostgresUsers } from "./postgres-users.ts";
@@ -39,12 +40,13 @@ export async function openAuditDatabase(url: Secret<string>): Promise<AuditDatab
   const opened = await openAs("cofre_people", url, (connection) =>
     connection.rows("auditAfter", sql.auditAfter, [0, 0]),
   );
-  const log = new PostgresUsers({
-    read: <Row extends object>(name: UserStatement, ...values: readonly Value[]) =>
-      rowsOf<Row>(opened, name, values),
-    connect: () => Promise.reject(new StoreError("closed")),
-    isClosed: () => !opened.isOpen,
-  });
+  const read = <Row extends object>(name: UserStatement, ...values: readonly Value[]) =>
+    rowsOf<Row>(opened, name, values);
+  const noWriter = new AuditedWriter(
+    () => Promise.reject(new StoreError("closed")),
+    () => !opened.isOpen,
+  );
+  const log = new PostgresUsers(read, noWriter);
   return {
     log,
     async *duePayments() {

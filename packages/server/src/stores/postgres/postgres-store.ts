@@ -10,6 +10,7 @@ import type { Delivery, EndpointKey, QueueKey } from "../../notification/events.
 import { dueAt } from "../../payment/due.ts";
 import type { Payment } from "../../payment/payment.ts";
 import type { RefundId } from "../../payment/refund.ts";
+import type { UserStore } from "../../user/user-store.ts";
 import type { StoredCard } from "../../vault/stored-card.ts";
 import { messageOf } from "../change-message.ts";
 import { commitResultOf } from "../commit-result.ts";
@@ -42,6 +43,7 @@ import {
   type PaymentGroupRow,
   type PaymentRow,
 } from "../rows.ts";
+import type { KeyRecordStore } from "../key-record-store.ts";
 import { freshReadingMs, StoreError } from "../store.ts";
 import type {
   AccountByKey,
@@ -67,6 +69,7 @@ import type {
   StoredAccountKey,
   StoreStats,
 } from "../store.ts";
+import { AuditedWriter } from "./audited-writer.ts";
 import { CommitQueue } from "./commit-queue.ts";
 import { Connection, StatementError, type Role, type Use, type Value } from "./connection.ts";
 import { BatchedReads } from "./batched-reads.ts";
@@ -76,6 +79,7 @@ import { dropOlderIndexes } from "./older-indexes.ts";
 import { PostgresOpenError, type PostgresRefusal } from "./open-error.ts";
 import { type StartConditions, checkStart } from "./origin.ts";
 import { InteractiveReads } from "./interactive-reads.ts";
+import { PostgresKeys } from "./postgres-keys.ts";
 import { PostgresUsers } from "./postgres-users.ts";
 import { needsOf, sql, type StatementName } from "./sql.ts";
 import { checkServer, checkServerAgain } from "./start-check.ts";
@@ -224,7 +228,7 @@ function openErrorOf(error: unknown): unknown {
 }
 
 /**
- * Readers with their own session, and the role of each: payments, cards, recovery with the other
+ * Readers with their own session, and the role of each: payments, cards and their keys, recovery with the other
  * jobs, the outbox, the upgrade of cards, the leases, and sign-in. A session answers in the order
  * of its requests, so no reader waits for another's reads. Lists for users have their own sessions
  * (interactive-reads.ts).
@@ -248,12 +252,14 @@ const pieceOfPayments = 500;
  * commit queue.
  */
 class PostgresStore implements RunningStore {
-  readonly users: PostgresUsers;
+  readonly users: UserStore;
+  readonly keys: KeyRecordStore;
   readonly identity: IdentityStore = {
     read: () => this.#identity(),
     raise: (raise) => this.#raiseIdentity(raise),
   };
   readonly #commitQueue: CommitQueue;
+  readonly #audited: AuditedWriter;
   readonly #lists: InteractiveReads;
   readonly #connect: (role: Role) => Promise<Connection>;
   readonly #readers = new Map<Reader, Promise<Connection>>();
@@ -265,16 +271,24 @@ class PostgresStore implements RunningStore {
     commitQueue: CommitQueue,
     lists: InteractiveReads,
     connect: (role: Role) => Promise<Connection>,
-    connectUsers: () => Promise<Connection>,
+    connectAudited: () => Promise<Connection>,
   ) {
     this.#commitQueue = commitQueue;
     this.#lists = lists;
     this.#connect = connect;
-    this.users = new PostgresUsers({
-      read: (name, ...values) => this.#all("users", name, ...values),
-      connect: connectUsers,
-      isClosed: () => this.#closed !== undefined,
-    });
+    this.#audited = new AuditedWriter(connectAudited, () => this.#closed !== undefined);
+    this.users = new PostgresUsers(
+      (name, ...values) => this.#all("users", name, ...values),
+      this.#audited,
+    );
+    this.keys = new PostgresKeys(
+      {
+        shared: (...values) => this.#all("cards", "keyRecords", ...values),
+        ofMerchant: (merchantId, ...values) =>
+          this.#of("cards", merchantId, "merchantKeyRecords", ...values),
+      },
+      this.#audited,
+    );
     this.#cards = new BatchedReads(
       (merchant, keys) => this.#of("cards", merchant, "cardsByToken", keys),
       (row) => row.tokenDigest,
@@ -711,7 +725,7 @@ class PostgresStore implements RunningStore {
     for (const reader of readers)
       void reader.then((connection) => connection.close()).catch(() => undefined);
     this.#lists.renew();
-    this.users.renew();
+    this.#audited.renew();
   }
 
   async #takenBy({ merchantId, payment }: Change): Promise<CommitResult> {
@@ -729,7 +743,7 @@ class PostgresStore implements RunningStore {
   async #close(): Promise<void> {
     await this.#commitQueue.drained();
     await this.#commitQueue.close();
-    await Promise.all([this.users.close(), this.#lists.close()]);
+    await Promise.all([this.#audited.close(), this.#lists.close()]);
     await Promise.all(
       [...this.#readers.values()].map((reader) =>
         reader.then((connection) => connection.close()).catch(() => undefined),

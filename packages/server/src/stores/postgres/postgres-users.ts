@@ -1,4 +1,4 @@
-import { assert, BrokenInvariant } from "../../kernel/assert.ts";
+import { assert } from "../../kernel/assert.ts";
 import type { Instant } from "../../kernel/instant.ts";
 import { auditBeginning, type AuditHead, type AuditRow, bodyOf } from "../../user/audit-chain.ts";
 import {
@@ -18,35 +18,24 @@ import {
   sessionFromRow,
   type SignedInRow,
 } from "../user-rows.ts";
-import { StoreError } from "../store.ts";
-import { type Connection, readOnly, StatementError, type Value } from "./connection.ts";
+import type { AuditedWriter } from "./audited-writer.ts";
+import type { Value } from "./connection.ts";
 import type { UserStatement } from "./sql.ts";
 
-export interface UserSessions {
-  /** Rejects with StoreError. */
-  readonly read: <Row extends object>(
-    name: UserStatement,
-    ...values: readonly Value[]
-  ) => Promise<readonly Row[]>;
-  /** Opens a session that writes, with the checks of a start. Rejects if none is available. */
-  readonly connect: () => Promise<Connection>;
-  readonly isClosed: () => boolean;
-}
+/** Rejects with StoreError. */
+type ReadUsers = <Row extends object>(
+  name: UserStatement,
+  ...values: readonly Value[]
+) => Promise<readonly Row[]>;
 
-/** Maximum number of waiting changes; more are refused as `overloaded`. */
-const maxWaiting = 256;
-
-/**
- * Users in the database. Owns the session that writes them, opened on first use and again after it
- * breaks.
- */
+/** Users in the database. */
 export class PostgresUsers implements UserStore {
-  readonly #sessions: UserSessions;
-  #writer: Promise<Connection> | undefined;
-  #waiting = 0;
+  readonly #read: ReadUsers;
+  readonly #writer: AuditedWriter;
 
-  constructor(sessions: UserSessions) {
-    this.#sessions = sessions;
+  constructor(read: ReadUsers, writer: AuditedWriter) {
+    this.#read = read;
+    this.#writer = writer;
   }
 
   user(id: UserId): Promise<UserRecord | undefined> {
@@ -62,41 +51,36 @@ export class PostgresUsers implements UserStore {
   }
 
   async users(): Promise<readonly UserRecord[]> {
-    return (await this.#sessions.read<UserRow>("users")).map(userFromRow);
+    return (await this.#read<UserRow>("users")).map(userFromRow);
   }
 
   async session(
     digest: string,
   ): Promise<{ readonly session: SessionRecord; readonly user: UserRecord } | undefined> {
-    const [row] = await this.#sessions.read<SignedInRow>("userSession", digest);
+    const [row] = await this.#read<SignedInRow>("userSession", digest);
     return row === undefined ? undefined : sessionFromRow(digest, row);
   }
 
   async auditBefore(before: number | undefined, limit: number): Promise<readonly AuditRow[]> {
     return (
-      await this.#sessions.read<AuditEntryRow>(
-        "auditBefore",
-        before ?? Number.MAX_SAFE_INTEGER,
-        limit,
-      )
+      await this.#read<AuditEntryRow>("auditBefore", before ?? Number.MAX_SAFE_INTEGER, limit)
     ).map(entryFromRow);
   }
 
   async auditAfter(after: number, limit: number): Promise<readonly AuditRow[]> {
-    return (await this.#sessions.read<AuditEntryRow>("auditAfter", after, limit)).map(entryFromRow);
+    return (await this.#read<AuditEntryRow>("auditAfter", after, limit)).map(entryFromRow);
   }
 
   async auditHead(): Promise<AuditHead> {
-    const [row] = await this.#sessions.read<AuditHead>("auditHead");
+    const [row] = await this.#read<AuditHead>("auditHead");
     return row ?? auditBeginning;
   }
 
   async commit(change: UserChange): Promise<UserResult> {
-    const [row] = await this.#write<{ readonly outcome: UserOutcome; readonly number: number }>(
-      "write_people",
-      writeUsers,
-      [messageOf(change)],
-    );
+    const [row] = await this.#writer.write<{
+      readonly outcome: UserOutcome;
+      readonly number: number;
+    }>("write_people", writeUsers, [messageOf(change)]);
     assert(row !== undefined, "a user change is answered");
     return row.outcome === "committed"
       ? { outcome: row.outcome, number: row.number }
@@ -104,81 +88,11 @@ export class PostgresUsers implements UserStore {
   }
 
   async useSession(digest: string, at: Instant): Promise<void> {
-    await this.#write("use_person_session", useSession, [digest, at]);
-  }
-
-  /**
-   * The address may now refer to another server. Pending changes there may still be answered or
-   * not.
-   */
-  renew(): void {
-    const writer = this.#writer;
-    this.#writer = undefined;
-    void writer?.then((connection) => connection.close()).catch(() => undefined);
-  }
-
-  async close(): Promise<void> {
-    await this.#writer?.then((connection) => connection.close()).catch(() => undefined);
-  }
-
-  async #write<Row extends object>(
-    name: string,
-    text: string,
-    values: readonly Value[],
-  ): Promise<readonly Row[]> {
-    if (this.#sessions.isClosed()) throw new StoreError("closed");
-    if (this.#waiting >= maxWaiting) throw new StoreError("overloaded");
-    this.#waiting += 1;
-    try {
-      return await this.#send<Row>(await this.#connected(), name, text, values);
-    } finally {
-      this.#waiting -= 1;
-    }
-  }
-
-  async #send<Row extends object>(
-    connection: Connection,
-    name: string,
-    text: string,
-    values: readonly Value[],
-  ): Promise<readonly Row[]> {
-    const { warnings } = connection;
-    try {
-      const rows = await connection.rows<Row>(name, text, values);
-      // A server that stops waiting for its synchronous standby sends a warning and reports
-      // success.
-      if (connection.warnings > warnings) throw new StoreError("commit_unknown");
-      return rows;
-    } catch (error) {
-      if (!(error instanceof StatementError)) throw error;
-      const { refusal } = error;
-      if (refusal === undefined || refusal === readOnly) await this.#drop(connection);
-      if (refusal === undefined) throw new StoreError("commit_unknown");
-      // Invalid values (22) and violated constraints (23) are the change's own fault.
-      if (/^2[23]/.test(refusal))
-        throw new BrokenInvariant("a user change keeps the constraints of the database");
-      throw new StoreError("unavailable");
-    }
-  }
-
-  async #connected(): Promise<Connection> {
-    for (;;) {
-      const writer = (this.#writer ??= this.#sessions.connect());
-      const connection = await writer.catch(() => undefined);
-      if (connection?.isOpen === true) return connection;
-      if (this.#writer === writer) this.#writer = undefined;
-      // Concurrent callers wait for the same new session, and fail with it.
-      if (connection === undefined) throw new StoreError("unavailable");
-    }
-  }
-
-  async #drop(connection: Connection): Promise<void> {
-    if ((await this.#writer?.catch(() => undefined)) === connection) this.#writer = undefined;
-    await connection.close();
+    await this.#writer.write("use_person_session", useSession, [digest, at]);
   }
 
   async #user(name: UserStatement, key: string): Promise<UserRecord | undefined> {
-    const [row] = await this.#sessions.read<UserRow>(name, key);
+    const [row] = await this.#read<UserRow>(name, key);
     return row === undefined ? undefined : userFromRow(row);
   }
 }

@@ -26,6 +26,9 @@ const user = `${hexOf("person.id", "id")}, version, name, role, state, created_a
 
 const auditEntry = `no AS number, body, ${hexOf("digest", "digest")}, ${hexOf("mac", "mac")} FROM audit_entry`;
 
+const keyRecord = `${hexOf("key_record.merchant", "merchant")}, purpose, version, state, sequence, epoch, ${hexOf("check_value", "check_value")}, wraps,
+  created_at, changed_at, ${hexOf("mac", "mac")} FROM key_record`;
+
 const merchant = "decode($1, 'hex')";
 
 /**
@@ -213,6 +216,8 @@ export const sql = {
   auditBefore: `SELECT ${auditEntry} WHERE no < $1 ORDER BY no DESC LIMIT $2`,
   auditAfter: `SELECT ${auditEntry} WHERE no > $1 ORDER BY no LIMIT $2`,
   auditHead: `SELECT no AS number, ${hexOf("digest", "digest")} FROM audit_head`,
+  keyRecords: `SELECT ${keyRecord} WHERE merchant = '' AND (purpose, version) > ($1, $2) ORDER BY purpose, version LIMIT $3`,
+  merchantKeyRecords: `SELECT ${keyRecord} WHERE merchant = ${merchant} AND purpose = 'merchant' AND version > $2 ORDER BY version LIMIT $3`,
 } as const;
 export type StatementName = keyof typeof sql;
 export type UserStatement = Extract<StatementName, `user${string}` | `audit${string}`>;

@@ -10,6 +10,7 @@ import { peopleMacs } from "./009-people-macs.ts";
 import { answeredRequests } from "./010-answered-requests.ts";
 import { deliveriesByNumber } from "./011-deliveries-by-number.ts";
 import { endedDeliveries } from "./012-ended-deliveries.ts";
+import { keyRecords } from "./013-key-records.ts";
 
 /**
  * Forward only, in order: the first creates version 1 of an empty file. A released migration is
@@ -28,4 +29,5 @@ export const migrations: readonly string[] = [
   answeredRequests,
   deliveriesByNumber,
   endedDeliveries,
+  keyRecords,
 ];

@@ -25,6 +25,7 @@ import { deletedRequests } from "./024-deleted-requests.ts";
 import { indexOfAnsweredRequests } from "./025-index-of-answered-requests.ts";
 import { deletedDeliveries } from "./026-deleted-deliveries.ts";
 import { indexOfEndedDeliveries } from "./027-index-of-ended-deliveries.ts";
+import { keyRecords } from "./028-key-records.ts";
 
 /** In order. A released migration never changes: its checksum is kept in the database. */
 export const migrations: readonly string[] = [
@@ -55,6 +56,7 @@ export const migrations: readonly string[] = [
   indexOfAnsweredRequests,
   deletedDeliveries,
   indexOfEndedDeliveries,
+  keyRecords,
 ];
 
 /**

@@ -1,0 +1,70 @@
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+import type { MerchantId } from "../../kernel/ids.ts";
+import { assertKeyChangesAreSound, type KeyRecord } from "../../vault/records/key-record.ts";
+import type { KeyChange, KeyRecordStore, KeyResult } from "../key-record-store.ts";
+import { keyFromRow, keyResultOf, type KeyRow } from "../key-rows.ts";
+import { StoreError } from "../store.ts";
+import { submitted } from "./embedded-users.ts";
+import type { Writer } from "./writer.ts";
+
+/**
+ * Key records in the embedded store's file: read on the caller's thread, written by the writer. The
+ * store owns both connections.
+ */
+export class EmbeddedKeys implements KeyRecordStore {
+  readonly #writer: Pick<Writer, "submitUserChange">;
+  readonly #isClosed: () => boolean;
+  readonly #shared: StatementSync;
+  readonly #ofMerchant: StatementSync;
+
+  constructor(
+    reader: DatabaseSync,
+    writer: Pick<Writer, "submitUserChange">,
+    isClosed: () => boolean,
+  ) {
+    this.#writer = writer;
+    this.#isClosed = isClosed;
+    this.#shared = reader.prepare(
+      `${select} WHERE merchant = x'' AND (purpose, version) > (?, ?) ORDER BY purpose, version LIMIT ?`,
+    );
+    this.#ofMerchant = reader.prepare(
+      `${select} WHERE merchant = unhex(?) AND purpose = 'merchant' AND version > ? ORDER BY version LIMIT ?`,
+    );
+  }
+
+  async keyRecords(
+    after: Pick<KeyRecord, "purpose" | "version"> | undefined,
+    limit: number,
+  ): Promise<readonly KeyRecord[]> {
+    return this.#rows(this.#shared, after?.purpose ?? "", after?.version ?? 0, limit);
+  }
+
+  async merchantKeyRecords(
+    merchantId: MerchantId,
+    after: number,
+    limit: number,
+  ): Promise<readonly KeyRecord[]> {
+    return this.#rows(this.#ofMerchant, merchantId, after, limit);
+  }
+
+  async commitKeys(change: KeyChange): Promise<KeyResult> {
+    assertKeyChangesAreSound(change.changes);
+    if (this.#isClosed()) throw new StoreError("closed");
+    const { outcome, number } = await submitted(this.#writer, { users: "keys", change });
+    return keyResultOf(outcome, number);
+  }
+
+  #rows(statement: StatementSync, ...values: readonly (string | number)[]): readonly KeyRecord[] {
+    if (this.#isClosed()) throw new StoreError("closed");
+    let rows: readonly unknown[];
+    try {
+      rows = statement.all(...values);
+    } catch {
+      throw new StoreError("unavailable");
+    }
+    return (rows as readonly KeyRow[]).map(keyFromRow);
+  }
+}
+
+const select = `SELECT lower(hex(key_record.merchant)) AS merchant, purpose, version, state, sequence, epoch, lower(hex(check_value)) AS check_value,
+  wraps, created_at, changed_at, lower(hex(mac)) AS mac FROM key_record`;

@@ -1,0 +1,60 @@
+import type { MerchantId } from "../kernel/ids.ts";
+import type { Instant } from "../kernel/instant.ts";
+import type { AuditHead, AuditRow } from "../user/audit-chain.ts";
+import type { AuditEvent } from "../user/audit.ts";
+import type { UserResult } from "../user/user-store.ts";
+import type { KeyRecord, KeyRecordChange } from "../vault/records/key-record.ts";
+
+/**
+ * Storage of wrapped keys, with the audit log. Each store that can be opened has one,
+ * `RunningStore.keys`.
+ *
+ * Records are never deleted: a destroyed key keeps its record, without wraps. A purpose has at most
+ * one current key, and so has a merchant. All methods reject with StoreError (stores/store.ts).
+ */
+export interface KeyRecordStore {
+  /**
+   * Records of keys that belong to no merchant, ordered by purpose, then by version, after `after`,
+   * at most `limit`.
+   */
+  keyRecords(
+    after: Pick<KeyRecord, "purpose" | "version"> | undefined,
+    limit: number,
+  ): Promise<readonly KeyRecord[]>;
+  /** This merchant's records, ordered by version, after version `after`, at most `limit`. */
+  merchantKeyRecords(
+    merchantId: MerchantId,
+    after: number,
+    limit: number,
+  ): Promise<readonly KeyRecord[]>;
+  /**
+   * Applies the changes in their order and appends their audit entries, durably and in one
+   * transaction, or does nothing. Rejects with BrokenInvariant, and writes nothing, if a record
+   * moves back to an earlier state, leaves `destroyed`, or changes a value that never changes, and
+   * if a purpose or a merchant would have two current keys at any time. When it rejects with
+   * `commit_unknown`, the changes may have been applied or not.
+   */
+  commitKeys(change: KeyChange): Promise<KeyResult>;
+}
+
+export interface KeyChange {
+  readonly at: Instant;
+  /** Each record at most once. */
+  readonly changes: readonly [KeyRecordChange, ...KeyRecordChange[]];
+  /** At least one: every change is recorded in the audit log. */
+  readonly events: readonly [AuditEvent, ...AuditEvent[]];
+  /**
+   * The entries of `events` for the log after this head; without it the store creates them, without
+   * MACs.
+   */
+  readonly chain?: { readonly after: AuditHead; readonly rows: readonly AuditRow[] };
+}
+
+/**
+ * `stale`: a record has another sequence now, or a new one exists already. `head_moved` takes
+ * precedence over it, and both over BrokenInvariant.
+ */
+export type KeyResult = Extract<
+  UserResult,
+  { readonly outcome: "committed" | "stale" | "head_moved" }
+>;

@@ -1,0 +1,83 @@
+import { assert } from "../../kernel/assert.ts";
+import type { MerchantId } from "../../kernel/ids.ts";
+import { isSameHead } from "../../user/audit-chain.ts";
+import {
+  assertKeyChangesAreSound,
+  keyNameOf,
+  type KeyRecord,
+  mayFollow,
+} from "../../vault/records/key-record.ts";
+import { frozenCopy } from "../frozen-copy.ts";
+import type { KeyChange, KeyRecordStore, KeyResult } from "../key-record-store.ts";
+import { MemoryAudit } from "./memory-audit.ts";
+
+/** Key records that last as long as the process. The reference for other stores. */
+export class MemoryKeyRecords implements KeyRecordStore {
+  readonly #audit: MemoryAudit;
+  /** By `keyNameOf`. */
+  #records: ReadonlyMap<string, KeyRecord> = new Map();
+
+  constructor(audit = new MemoryAudit()) {
+    this.#audit = audit;
+  }
+
+  async keyRecords(
+    after: Pick<KeyRecord, "purpose" | "version"> | undefined,
+    limit: number,
+  ): Promise<readonly KeyRecord[]> {
+    return this.#sorted(undefined)
+      .filter((record) => after === undefined || byPosition(after, record) < 0)
+      .slice(0, limit);
+  }
+
+  async merchantKeyRecords(
+    merchantId: MerchantId,
+    after: number,
+    limit: number,
+  ): Promise<readonly KeyRecord[]> {
+    return this.#sorted(merchantId)
+      .filter(({ version }) => version > after)
+      .slice(0, limit);
+  }
+
+  async commitKeys(change: KeyChange): Promise<KeyResult> {
+    const { changes, chain } = change;
+    assertKeyChangesAreSound(changes);
+    if (chain !== undefined && !isSameHead(chain.after, this.#audit.head))
+      return { outcome: "head_moved" };
+    for (const { next, replaces } of changes)
+      if (this.#records.get(keyNameOf(next))?.sequence !== replaces) return { outcome: "stale" };
+    const records = new Map(this.#records);
+    for (const { next } of changes) {
+      const before = records.get(keyNameOf(next));
+      assert(before === undefined || mayFollow(next, before), "a key only moves forward");
+      records.set(keyNameOf(next), frozenCopy(next));
+      assert(hasOneCurrent(records.values(), next), "a purpose has one current key");
+    }
+    this.#records = records;
+    return { outcome: "committed", number: this.#audit.append(change) };
+  }
+
+  #sorted(merchant: MerchantId | undefined): readonly KeyRecord[] {
+    return [...this.#records.values()]
+      .filter((record) => record.merchant === merchant)
+      .toSorted(byPosition);
+  }
+}
+
+type Position = Pick<KeyRecord, "purpose" | "version">;
+
+function byPosition(one: Position, other: Position): number {
+  if (one.purpose !== other.purpose) return one.purpose < other.purpose ? -1 : 1;
+  return one.version - other.version;
+}
+
+function hasOneCurrent(
+  records: Iterable<KeyRecord>,
+  { purpose, merchant }: Pick<KeyRecord, "purpose" | "merchant">,
+): boolean {
+  const current = [...records].filter(
+    (each) => each.purpose === purpose && each.merchant === merchant && each.state === "current",
+  );
+  return current.length <= 1;
+}
