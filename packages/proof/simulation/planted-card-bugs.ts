@@ -50,7 +50,7 @@ export const plantedCardBugs: readonly PlantedBug[] = [
       // Without this, the digest that one merchant's key makes of the token is not in another
       // merchant's row.
       {
-        file: "vault/local-vault.ts",
+        file: "vault/token-digest-keys.ts",
         find: `createHmac("sha256", root).update(merchantId).digest();`,
         replace: `createHmac("sha256", root).digest();`,
       },

@@ -6,14 +6,15 @@ import { blocksOf, bytesOf, inverse, multiply, power } from "../../test/vectors/
 import { watchWipes } from "../../test/vectors/wipes.ts";
 import type { MerchantId, TokenDigest } from "../kernel/ids.ts";
 import { decryptGcm, encryptGcm, wrapKey } from "./aes.ts";
+import type { CardBinding } from "./card-binding.ts";
 import type { Card } from "./card.ts";
-import { keyVersionOf, openCard, resealCard, sealCard, type CardBinding } from "./envelope.ts";
+import { keyVersionOf, openCard, resealCard, sealCard } from "./envelope.ts";
 import type { CardRef } from "./stored-card.ts";
 
 const random = { bytes: (length: number): Uint8Array => Uint8Array.from(randomBytes(length)) };
 const kek = { id: 7, key: createSecretKey(Buffer.alloc(32, 7)) };
 const binding: CardBinding = {
-  environment: "sandbox",
+  installation: "sandbox",
   owner: {
     merchantId: "0a1b2c3d" as MerchantId,
     tokenDigest: hash("sha256", "token") as TokenDigest,
@@ -134,15 +135,15 @@ test("a sealed card opens nowhere but in its place: token, merchant, record vers
   const owner = binding.owner;
   const places: readonly CardBinding[] = [
     binding,
-    { ...binding, environment: "production" },
-    { ...binding, environment: "sandbo" },
+    { ...binding, installation: "production" },
+    { ...binding, installation: "sandbo" },
     { ...binding, owner: { ...owner, merchantId: "0a1b2c3e" as MerchantId } },
     { ...binding, owner: { ...owner, tokenDigest: hash("sha256", "other") as TokenDigest } },
     { ...binding, owner: { ...owner, recordVersion: 2 } },
     { ...binding, owner: { ...owner, recordVersion: 0x0100_0000 } },
     // The same characters in sequence, split differently.
-    { environment: "sandbox0", owner: { ...owner, merchantId: "a1b2c3d" as MerchantId } },
-    { environment: "sandbo", owner: { ...owner, merchantId: "x0a1b2c3d" as MerchantId } },
+    { installation: "sandbox0", owner: { ...owner, merchantId: "a1b2c3d" as MerchantId } },
+    { installation: "sandbo", owner: { ...owner, merchantId: "x0a1b2c3d" as MerchantId } },
   ];
   const refs = places.map((each) => sealCard(cardOf("4111111111111111"), each, kek, random));
   for (const [sealedAt, ref] of refs.entries()) {
@@ -184,9 +185,9 @@ function commitmentFor(keyVersion: number, dataKey: Uint8Array): Buffer {
   );
 }
 
-function aadFor({ environment, owner }: CardBinding, keyVersion: number): Buffer {
+function aadFor({ installation, owner }: CardBinding, keyVersion: number): Buffer {
   const fields = [
-    ...["card", environment, owner.merchantId, owner.tokenDigest].map((text) => Buffer.from(text)),
+    ...["card", installation, owner.merchantId, owner.tokenDigest].map((text) => Buffer.from(text)),
     ...[owner.recordVersion, 1, keyVersion].map(bigEndian),
   ];
   return Buffer.concat(fields.flatMap((field) => [Buffer.of(0, field.length), field]));
@@ -401,7 +402,7 @@ test("a card that cannot be right is not sealed, nor bound to what no row can be
     ...binding,
     owner: { ...binding.owner, recordVersion },
   });
-  const named = (environment: string): CardBinding => ({ ...binding, environment });
+  const named = (installation: string): CardBinding => ({ ...binding, installation });
   for (const wrong of [
     { ...card, expiryMonth: 0 },
     { ...card, expiryMonth: 13 },

@@ -1,5 +1,4 @@
 import { hash, timingSafeEqual, type KeyObject } from "node:crypto";
-import { assert } from "../kernel/assert.ts";
 import type { Random } from "../kernel/random.ts";
 import {
   decryptGcm,
@@ -11,8 +10,9 @@ import {
   wrapKey,
   wrappedKeyLength,
 } from "./aes.ts";
+import { aadOf, type CardBinding } from "./card-binding.ts";
+import { decodeCard, encodeCard } from "./card-plaintext.ts";
 import type { Card } from "./card.ts";
-import { Pan } from "./pan.ts";
 import type { CardRef } from "./stored-card.ts";
 import { VaultError, type CardOwner } from "./vault.ts";
 
@@ -37,25 +37,10 @@ const wrappedKeyAt = 37;
 const nonceAt = wrappedKeyAt + wrappedKeyLength;
 const ciphertextAt = nonceAt + nonceLength;
 
-/**
- * Bytes of an encoded card besides its digits and holder name: one for the number of digits, one
- * for the month, two for the year.
- */
-const fixedCardBytes = 4;
-/** In bytes: 64 characters in UTF-8, by any way of counting characters. */
-const longestName = 256;
-const highestVersion = 0xffff_ffff;
-
 export interface VersionedKek {
   /** 1 to 2^32 - 1. */
   readonly id: number;
   readonly key: KeyObject;
-}
-
-/** What a sealed card is bound to: the environment of the installation, and the row. */
-export interface CardBinding {
-  readonly environment: string;
-  readonly owner: CardOwner;
 }
 
 /**
@@ -74,9 +59,14 @@ export function sealCard(
   const chance = random.bytes(nonceLength + keyLength);
   const nonce = chance.subarray(0, nonceLength);
   const dataKey = chance.subarray(nonceLength);
-  const plaintext = encode(card);
+  const plaintext = encodeCard(card);
   try {
-    const { ciphertext, tag } = encryptGcm(dataKey, nonce, aadOf(binding, kek.id), plaintext);
+    const { ciphertext, tag } = encryptGcm(
+      dataKey,
+      nonce,
+      aadOf(binding, format, kek.id),
+      plaintext,
+    );
     const ref = Buffer.alloc(ciphertextAt + ciphertext.length + tagLength);
     ref[0] = format;
     ref.writeUInt32BE(kek.id, keyVersionAt);
@@ -111,10 +101,10 @@ export function openCard(ref: CardRef, binding: CardBinding, keks: KekLookup): C
     const plaintext = decryptGcm(
       dataKey,
       ref.subarray(nonceAt, ciphertextAt),
-      aadOf(binding, id),
+      aadOf(binding, format, id),
       encrypted,
     );
-    const card = plaintext === undefined ? undefined : decode(plaintext);
+    const card = plaintext === undefined ? undefined : decodeCard(plaintext);
     if (card === undefined) throw new VaultError();
     return card;
   } finally {
@@ -152,58 +142,12 @@ export function resealCard(
   }
 }
 
-function encode({ pan, expiryMonth, expiryYear, holderName }: Card): Buffer {
-  assert(
-    expiryMonth >= 1 && expiryMonth <= 12 && expiryYear >= 1_000 && expiryYear <= 9_999,
-    "a card expires in a month of a four-digit year",
-  );
-  const digits = pan.reveal();
-  const nameAt = digits.length + fixedCardBytes;
-  const nameLength = Buffer.byteLength(holderName);
-  assert(nameLength <= longestName, "a holder name has at most 256 bytes");
-  // Buffer.alloc would place so small a buffer inside V8's heap, where each collection that moves
-  // it leaves the digits behind.
-  const plaintext = Buffer.from(new ArrayBuffer(nameAt + nameLength));
-  plaintext[0] = digits.length;
-  plaintext.set(digits, 1);
-  plaintext[digits.length + 1] = expiryMonth;
-  plaintext.writeUInt16BE(expiryYear, digits.length + 2);
-  plaintext.write(holderName, nameAt, "utf8");
-  return plaintext;
-}
-
-/**
- * Takes ownership of the plaintext: its digits become the card's, the rest is wiped. Undefined when
- * it is not a card; everything is wiped then.
- */
-function decode(plaintext: Buffer): Card | undefined {
-  const length = plaintext[0] ?? 0;
-  const monthAt = length + 1;
-  const pan =
-    plaintext.length < length + fixedCardBytes
-      ? undefined
-      : Pan.from(plaintext.subarray(1, monthAt));
-  if (pan === undefined) {
-    plaintext.fill(0);
-    return undefined;
-  }
-  const card = {
-    pan,
-    expiryMonth: plaintext[monthAt] ?? 0,
-    expiryYear: plaintext.readUInt16BE(monthAt + 1),
-    holderName: plaintext.toString("utf8", monthAt + 3),
-  };
-  plaintext.fill(0, monthAt);
-  return card;
-}
-
 const commitmentLabel = Buffer.from("cofre data key 1", "latin1");
 // The scratch buffers are filled and read within one synchronous call, which also wipes the secrets
 // in them.
 const committedScratch = Buffer.alloc(commitmentLabel.length + 4 + keyLength);
 committedScratch.set(commitmentLabel);
 const commitmentScratch = Buffer.alloc(wrappedKeyAt - commitmentAt);
-const aadScratch = Buffer.alloc(1_024);
 
 /**
  * As text with one character per byte: Node returns a digest as a string in half the time of a
@@ -216,36 +160,4 @@ function commitmentTo(keyVersion: number, dataKey: Uint8Array): string {
   const commitment = hash("sha256", committedScratch, "latin1");
   committedScratch.fill(0, keyAt);
   return commitment;
-}
-
-/**
- * The additional authenticated data. Each field is preceded by its length, so that two places never
- * give the same bytes.
- */
-function aadOf({ environment, owner }: CardBinding, keyVersion: number): Uint8Array {
-  const { merchantId, tokenDigest, recordVersion } = owner;
-  assert(
-    Number.isInteger(recordVersion) && recordVersion >= 0 && recordVersion <= highestVersion,
-    "a record version is a whole number of 32 bits",
-  );
-  let at = writeText("card", 0);
-  at = writeText(environment, at);
-  at = writeText(merchantId, at);
-  at = writeText(tokenDigest, at);
-  at = writeNumber(recordVersion, at);
-  at = writeNumber(format, at);
-  at = writeNumber(keyVersion, at);
-  return aadScratch.subarray(0, at);
-}
-
-function writeText(text: string, at: number): number {
-  assert(text.length <= 64, "what a card is bound to has at most 64 characters");
-  const written = aadScratch.write(text, at + 2, "utf8");
-  aadScratch.writeUInt16BE(written, at);
-  return at + 2 + written;
-}
-
-function writeNumber(value: number, at: number): number {
-  aadScratch.writeUInt16BE(4, at);
-  return aadScratch.writeUInt32BE(value, at + 2);
 }

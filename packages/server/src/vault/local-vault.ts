@@ -1,15 +1,15 @@
-import { createHmac, createSecretKey } from "node:crypto";
+import { createHmac } from "node:crypto";
 import { assert } from "../kernel/assert.ts";
-import { BoundedMap } from "../kernel/bounded-map.ts";
 import type { MerchantId } from "../kernel/ids.ts";
 import type { Random } from "../kernel/random.ts";
+import { cardFields } from "./card-row.ts";
 import type { Card } from "./card.ts";
 import { keyVersionOf, openCard, resealCard, sealCard, type KekLookup } from "./envelope.ts";
-import { HmacSha256 } from "./hmac.ts";
 import type { Keyring } from "./keyring.ts";
-import { noEarlierRows, type RowField, RowMacs, type RowUpgrade } from "./row-mac.ts";
+import { noEarlierRows, RowMacs, type RowUpgrade } from "./row-mac.ts";
 import type { StoredCard } from "./stored-card.ts";
-import { keyedDigest, unkeyedDigest, unkeyedLength } from "./token.ts";
+import { tokenDigestKeys } from "./token-digest-keys.ts";
+import { keyedDigest, unkeyedDigest } from "./token.ts";
 import type { CardRef } from "./stored-card.ts";
 import type { CardOwner, Vault } from "./vault.ts";
 
@@ -42,9 +42,6 @@ export interface LocalVault extends Vault {
   adopt(card: StoredCard): Promise<StoredCard>;
 }
 
-/** Keys of merchants' token digests that are cached; others are derived again. */
-const maxCachedDigestKeys = 4_096;
-
 export function createLocalVault({
   keyring,
   environment,
@@ -54,22 +51,22 @@ export function createLocalVault({
   assert(keyring.environment === environment, "a vault and its keys are of one environment");
   const macs = new RowMacs((label) => keyring.derivedKey(label), upgrade);
   const keks: KekLookup = (id) => keyring.kek(id);
-  const digestKey = digestKeysOf(keyring);
+  const digestKey = tokenDigestKeys(keyring.derivedKey("token digest 1"));
   /** Another process may have started a key version since the keys were read. */
   const hasUnknownKeyVersion = (ref: CardRef): boolean => {
     const id = keyVersionOf(ref);
     return id !== undefined && id > keyring.currentKeyVersion;
   };
-  const macOf = (card: Omit<StoredCard, "mac">): Uint8Array => macs.of("card", fieldsOf(card));
+  const macOf = (card: Omit<StoredCard, "mac">): Uint8Array => macs.of("card", cardFields(card));
   const vault: LocalVault = {
     async put(card: Card, owner: CardOwner): Promise<CardRef> {
       const kek = keyring.reservedWrap() ?? (await keyring.nextWrap());
-      return sealCard(card, { environment, owner }, kek, random);
+      return sealCard(card, { installation: environment, owner }, kek, random);
     },
 
     async use<T>(ref: CardRef, owner: CardOwner, call: (card: Card) => Promise<T>): Promise<T> {
       if (hasUnknownKeyVersion(ref)) await keyring.refresh();
-      const card = openCard(ref, { environment, owner }, keks);
+      const card = openCard(ref, { installation: environment, owner }, keks);
       try {
         return await call(card);
       } finally {
@@ -95,7 +92,7 @@ export function createLocalVault({
     },
 
     isGenuine(card) {
-      return macs.accepts("card", fieldsOf(card), card.mac);
+      return macs.accepts("card", cardFields(card), card.mac);
     },
 
     isOutdated(ref: CardRef): boolean {
@@ -105,7 +102,7 @@ export function createLocalVault({
     async reseal(ref: CardRef, owner: CardOwner) {
       if (hasUnknownKeyVersion(ref)) await keyring.refresh();
       const kek = keyring.reservedWrap() ?? (await keyring.nextWrap());
-      return resealCard(ref, { environment, owner }, keks, kek, random);
+      return resealCard(ref, { installation: environment, owner }, keks, kek, random);
     },
 
     async adopt(card: StoredCard): Promise<StoredCard> {
@@ -122,32 +119,4 @@ export function createLocalVault({
     },
   };
   return vault;
-}
-
-function fieldsOf({
-  merchantId,
-  tokenDigest,
-  version,
-  ref,
-  fingerprint,
-  brand,
-  maskedPan,
-  createdAt,
-}: Omit<StoredCard, "mac">): RowField[] {
-  return [merchantId, tokenDigest, version, ref, fingerprint, brand, maskedPan, createdAt];
-}
-
-/** One key per merchant: equal tokens of two merchants have different digests. */
-function digestKeysOf(keyring: Keyring): (merchantId: MerchantId) => HmacSha256 {
-  const root = keyring.derivedKey("token digest 1");
-  const ready = new BoundedMap<MerchantId, HmacSha256>(maxCachedDigestKeys);
-  return (merchantId) => {
-    const known = ready.get(merchantId);
-    if (known !== undefined) return known;
-    const derived = createHmac("sha256", root).update(merchantId).digest();
-    const key = new HmacSha256(createSecretKey(derived), unkeyedLength);
-    derived.fill(0);
-    ready.set(merchantId, key);
-    return key;
-  };
 }
