@@ -3,7 +3,6 @@ import { maskCardNumbers } from "../src/wire/decode/card-like.ts";
 import { type Instant, instant, laterBy, second } from "../src/kernel/instant.ts";
 import { SystemRandom } from "../src/kernel/system-random.ts";
 import { createMemoryUsers } from "../src/stores/memory/memory-users.ts";
-import { createMemoryKeyProvider } from "../src/vault/memory-key-provider.ts";
 import { createSealing } from "../src/vault/sealed-secret.ts";
 import type { Passwords } from "../src/sign-in/password.ts";
 import type { Users, Session } from "../src/sign-in/users.ts";
@@ -56,8 +55,7 @@ export function newUserFixture(over: Partial<UserOptions> = {}): UserFixture {
     sealing: createSealing({
       key: createSecretKey(random.bytes(32)),
       random,
-      provider: createMemoryKeyProvider(random),
-      isEarlierWritten: () => false,
+      earlier: undefined,
     }),
     environment: "sandbox",
     maskCards: maskCardNumbers,

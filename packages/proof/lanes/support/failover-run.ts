@@ -296,7 +296,8 @@ export class FailoverRun implements AsyncDisposable {
     const facts = await factsOfDatabase(this.databaseUrl);
     const judge = new KillJudge(facts);
     judge.checkSettled(await booksOf(this.#client, acquirerAddress));
-    judge.checkAcknowledged(this.promises, await tokenDigestsOf(join(this.#parts.scratch, "data")));
+    const data = join(this.#parts.scratch, "data");
+    judge.checkAcknowledged(this.promises, await tokenDigestsOf(data, this.databaseUrl));
     for (const violation of judge.violations) this.violations.add(violation);
     this.#figures["payments"] = judge.payments;
     this.#figures["sessions of all nodes at the end of the load"] = sessions[0]?.count ?? 0;

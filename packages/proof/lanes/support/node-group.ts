@@ -213,7 +213,7 @@ export class NodeGroup implements AsyncDisposable {
 
   async #addMerchants(settings: Partial<AccountSettings>): Promise<void> {
     const store = await openStoreOn(this.url);
-    const macs = await rowMacsOf(join(this.#scratch, "node-1"));
+    const macs = await rowMacsOf(join(this.#scratch, "node-1"), this.url);
     const { port } = this.#receiver.address() as AddressInfo;
     for (const { id, key } of merchants) {
       const notificationEndpoints = [

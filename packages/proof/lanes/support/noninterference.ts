@@ -454,8 +454,7 @@ function columnsOf(file: string): (readonly [string, string])[] {
 }
 
 /**
- * The MAC of a card's row covers the sealed card and the fingerprint, so it depends on the number
- * as they do. That is allowed, because its key is in no dump. This artefact verifies that it is
+ * The MAC of a card's row covers the sealed card, so it depends on the number as that does. That is allowed, because its key is in no dump. This artefact verifies that it is
  * exactly that MAC, computed from the row and the installation's key: any other value is listed
  * here.
  */

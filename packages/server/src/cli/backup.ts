@@ -17,7 +17,7 @@ const json = { doc: "print a JSON object" } as const;
 /** Copies the database of a Cofre that may be running. */
 export const backupCommand: ClientCommand = {
   summary: "copy the database into a directory and check the copy",
-  details: "With or without a running server. The copy has no keys.",
+  details: "With or without a running server. The copy has no root key.",
   paths: "DIR",
   options: { "--data-dir": dataDirectory, "--json": json },
   examples: ["cofre backup backups/2026-01-31", "cofre backup backups/2026-01-31 --json"],
@@ -30,7 +30,9 @@ export const backupCommand: ClientCommand = {
             `${made.file}: ${made.payments} payments, ${made.cards} cards, ${made.bytes} bytes; it passed the integrity check.`,
           );
           host.say(
-            `The copy has no keys, and without them its cards cannot be decrypted. Copy root.key, keys.*.json, notifications.sealed and rows.sealed from ${config.dataDirectory} to a place apart from this copy.`,
+            config.rootKey.kind === "file"
+              ? `The copy has no root key, and without it its cards cannot be decrypted. Copy root.key, and keys.*.json and *.sealed if there are any, from ${config.dataDirectory} to a place apart from this copy.`
+              : "The copy has no root key, and without it its cards cannot be decrypted. Keep the root key in its service.",
           );
         }
         return made;

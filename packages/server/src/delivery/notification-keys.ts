@@ -61,15 +61,25 @@ export function makeRsaPair(): Promise<RsaPair> {
   return generate("rsa", { modulusLength: 2_048 });
 }
 
-/** Opens the keys of an installation, or creates them from `pair` or a new pair. */
-export async function openNotificationKeys(options: {
-  readonly storage: KeyStorage;
+interface NewNotificationKeys {
   readonly environment: string;
   readonly random: Random;
   readonly clock: Clock;
   readonly pair?: Promise<RsaPair> | undefined;
-}): Promise<NotificationKeys> {
-  const content = (await options.storage.load()) ?? (await make(options));
+}
+
+/** Opens the keys of an installation, or creates them from `pair` or a new pair. */
+export async function openNotificationKeys({
+  storage,
+  ...parts
+}: NewNotificationKeys & { readonly storage: KeyStorage }): Promise<NotificationKeys> {
+  return notificationKeysOf(
+    (await storage.load()) ?? (await storage.save(await makeNotificationKeys(parts))),
+  );
+}
+
+/** The keys that makeNotificationKeys made. Wipes `content`. */
+export function notificationKeysOf(content: Uint8Array): NotificationKeys {
   const { format, pkcs8, certificate, root } = JSON.parse(
     Buffer.from(content).toString("utf8"),
   ) as StoredKeys;
@@ -112,13 +122,13 @@ interface StoredKeys {
 
 const generate = promisify(generateKeyPair);
 
-async function make({
-  storage,
+/** New keys, about 3 kilobytes, from `pair` or a new pair. The caller stores them and wipes them. */
+export async function makeNotificationKeys({
   environment,
   random,
   clock,
   pair,
-}: Parameters<typeof openNotificationKeys>[0]): Promise<Uint8Array> {
+}: NewNotificationKeys): Promise<Uint8Array> {
   const { privateKey, publicKey } = await (pair ?? makeRsaPair());
   const now = clock.now();
   const { pem } = selfSignedCertificate({
@@ -138,7 +148,7 @@ async function make({
     root: Buffer.from(root).toString("base64"),
   };
   root.fill(0);
-  return storage.save(Buffer.from(JSON.stringify(content), "utf8"));
+  return Buffer.from(JSON.stringify(content), "utf8");
 }
 
 /** PKCS #8 of an Ed25519 key before its 32 bytes (RFC 8410). */

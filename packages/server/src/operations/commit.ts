@@ -58,6 +58,18 @@ export async function read<T>(reading: Promise<T>): Promise<T> {
     return await reading;
   } catch (error) {
     assert(error instanceof StoreError, "a store rejects with StoreError and nothing else");
-    throw new ServiceError(error.code === "timed_out" ? "read_timed_out" : "store_unavailable");
+    throw readErrorOf(error);
   }
+}
+
+/**
+ * For failures of the vault, which reads a merchant's key from the store at its first use: those of
+ * the store as the error of a read, others unchanged.
+ */
+export function vaultErrorOf(error: unknown): unknown {
+  return error instanceof StoreError ? readErrorOf(error) : error;
+}
+
+function readErrorOf({ code }: StoreError): ServiceError {
+  return new ServiceError(code === "timed_out" ? "read_timed_out" : "store_unavailable");
 }

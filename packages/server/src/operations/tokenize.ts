@@ -2,8 +2,10 @@ import { brandOf } from "../vault/bin.ts";
 import { maskOf } from "../vault/mask.ts";
 import type { StoredCard } from "../vault/stored-card.ts";
 import type { Card } from "../vault/card.ts";
+import type { CardOwner } from "../vault/vault.ts";
 import { newToken } from "../vault/token.ts";
 import { ServiceError } from "../payment/service-error.ts";
+import { vaultErrorOf } from "./commit.ts";
 import { cardByToken, refuseLiveCard } from "./with-card.ts";
 import type { TokenizeInput } from "./direct-input.ts";
 import { defineOperation, type OperationContext } from "./operation.ts";
@@ -63,20 +65,32 @@ export async function sealUnderToken(
   const merchantId = context.account.id;
   const [tokenDigest] = context.vault.tokenDigests(merchantId, token);
   const now = context.clock.now();
-  const ref = await context.vault.put(card, { merchantId, tokenDigest, recordVersion: 1 });
-  const fingerprint = await context.vault.fingerprint(card, merchantId);
+  const owner = { merchantId, tokenDigest, recordVersion: 1 };
+  const sealed = await sealCard(context, card, owner);
   return {
     token,
     card: context.vault.withMac({
       merchantId,
       tokenDigest,
       version: 1,
-      ref,
-      fingerprint,
+      ...sealed,
       brand,
       maskedPan: maskOf(card.pan),
       createdAt: now,
       lastUsedAt: now,
     }),
   };
+}
+
+async function sealCard(
+  { vault }: OperationContext,
+  card: Card,
+  owner: CardOwner,
+): Promise<Pick<StoredCard, "ref" | "fingerprint">> {
+  try {
+    const ref = await vault.put(card, owner);
+    return { ref, fingerprint: await vault.fingerprint(card, owner.merchantId) };
+  } catch (error) {
+    throw vaultErrorOf(error);
+  }
 }

@@ -9,7 +9,7 @@ import { maskOf } from "../vault/mask.ts";
 import type { StoredCard } from "../vault/stored-card.ts";
 import { tokenExpiresAt } from "../vault/token.ts";
 import { type Vault, VaultError } from "../vault/vault.ts";
-import { read } from "./commit.ts";
+import { read, vaultErrorOf } from "./commit.ts";
 import type { CardSource } from "./direct-input.ts";
 import type { OperationContext } from "./operation.ts";
 
@@ -45,7 +45,7 @@ export async function withCard<T>(
       return call({ brand, maskedPan, tokenDigest }, { card, cvv: cvv ?? left, cryptogram });
     });
   } catch (error) {
-    if (!(error instanceof VaultError)) throw error;
+    if (!(error instanceof VaultError)) throw vaultErrorOf(error);
     context.reportUnreadableCard(error);
     throw new ServiceError("card_not_readable");
   } finally {

@@ -6,17 +6,22 @@ import { nextEpoch } from "../recovery/incarnation-keeper.ts";
 import { isGenuineEntry } from "../sign-in/checked-users.ts";
 import type { MoveSides } from "../store-migration/move-store.ts";
 import type { BackedUp, Restored } from "../stores/backup.ts";
-import { openAuditFile } from "../stores/embedded/audit-file.ts";
+import { openAuditFile, openKeysOfFile } from "../stores/embedded/audit-file.ts";
 import { backUpFile, markAsPutBack, restoreFile } from "../stores/embedded/backup-file.ts";
 import { openMoveSource } from "../stores/embedded/move-source.ts";
+import type { HeldKeys } from "../stores/key-record-store.ts";
 import type { AuditRow } from "../user/audit-chain.ts";
 import type { AuditLog } from "../user/audit-log.ts";
-import { KeyringError } from "../vault/key-provider.ts";
+import { type KeyProvider, KeyringError } from "../vault/key-provider.ts";
 import { Keyring } from "../vault/keyring.ts";
+import type { KeyRecord } from "../vault/records/key-record.ts";
 import { recoverable } from "../vault/recovery/recovery-wraps.ts";
-import { hasKeyFiles, openKeyFiles } from "../vault/root-key-file.ts";
-import { RowMacs } from "../vault/row-mac.ts";
-import { lastUnkeyedEntryOf, openKeys, upgradeNoteOf } from "./open-keys.ts";
+import { hasKeyFiles, hasWrappedKeys, openKeyFiles } from "../vault/root-key-file.ts";
+import { lastUnkeyedEntryOf, noEarlierRows, RowMacs, type RowUpgrade } from "../vault/row-mac.ts";
+import type { Vault } from "../vault/vault.ts";
+import { readOnlyKeyRecords, sharedKeyRecords } from "./key-record-storage.ts";
+import { openFileKeys, upgradeNoteOf } from "./open-file-keys.ts";
+import { openRecordsForReading, recordVault } from "./open-record-keys.ts";
 import { remoteRootKey } from "./open-root-key.ts";
 import { databaseFileOf, databaseOf } from "./open-store.ts";
 import { ownRandom, type Ports, systemPorts } from "./ports.ts";
@@ -31,7 +36,7 @@ export async function openAudit(config: Config): Promise<OpenAudit> {
     databaseUrl === undefined
       ? openAuditFile(databaseFileOf(dataDirectory))
       : await (await import("../stores/postgres/audit-database.ts")).openAuditDatabase(databaseUrl);
-  const isGenuine = await entryCheckOf(config).catch((error: unknown) => {
+  const isGenuine = await entryCheckOf(config, audit).catch((error: unknown) => {
     if (error instanceof KeyringError) return undefined;
     throw error;
   });
@@ -47,13 +52,46 @@ export async function openAudit(config: Config): Promise<OpenAudit> {
 }
 
 /**
- * Whether an entry of the audit log was written with the keys in the data directory; undefined when
- * there are none.
+ * Whether an entry of the audit log was written with the installation's keys; undefined when they
+ * are not here. Rejects with KeyringError when they do not open.
  */
-async function entryCheckOf(config: Config): Promise<((row: AuditRow) => boolean) | undefined> {
-  const { dataDirectory: directory, environment } = config;
-  if (directory === ":memory:" || !(await hasKeyFiles(directory))) return undefined;
+async function entryCheckOf(
+  config: Config,
+  audit: { keys(): Promise<HeldKeys | undefined> },
+): Promise<((row: AuditRow) => boolean) | undefined> {
+  const { dataDirectory: directory } = config;
+  if (directory === ":memory:") return undefined;
   const root = remoteRootKey(config, systemPorts);
+  if (root === undefined && !(await hasKeyFiles(directory))) return undefined;
+  const held = (await hasWrappedKeys(directory)) ? undefined : await audit.keys();
+  const stored = held === undefined ? [] : await sharedKeyRecords(held.keys);
+  const { macs, upgrade } =
+    held === undefined || stored.length === 0
+      ? await fileMacsOf(config, root)
+      : {
+          macs: await recordMacsOf(config, held.installation, stored, root),
+          upgrade: noEarlierRows,
+        };
+  return (row) =>
+    isGenuineEntry({ macs, lastUnkeyedEntry: () => lastUnkeyedEntryOf(upgrade) }, row);
+}
+
+async function recordMacsOf(
+  config: Config,
+  installation: string,
+  stored: readonly KeyRecord[],
+  root: KeyProvider | undefined,
+): Promise<RowMacs> {
+  const records = readOnlyKeyRecords({ merchantKeyRecords: async () => [] });
+  const held = { installation, stored, root, records };
+  return (await openRecordsForReading(config, systemPorts, held)).macs;
+}
+
+async function fileMacsOf(
+  config: Config,
+  root: KeyProvider | undefined,
+): Promise<{ readonly macs: RowMacs; readonly upgrade: RowUpgrade }> {
+  const { dataDirectory: directory, environment } = config;
   const random = ownRandom;
   const files = await openKeyFiles({ directory, environment, create: false, random, root });
   const { store, secretFile } = files;
@@ -71,9 +109,7 @@ async function entryCheckOf(config: Config): Promise<((row: AuditRow) => boolean
     random,
     file: secretFile("rows"),
   }).load();
-  const macs = new RowMacs((label) => keyring.derivedKey(label), upgrade);
-  return (row) =>
-    isGenuineEntry({ macs, lastUnkeyedEntry: () => lastUnkeyedEntryOf(upgrade) }, row);
+  return { macs: new RowMacs((label) => keyring.derivedKey(label), upgrade), upgrade };
 }
 
 /** Copies the file into a directory; a running server may have it open. */
@@ -118,7 +154,9 @@ export async function openMoveSides(
   await using parts = new AsyncDisposableStack();
   const source = await openMoveSource(databaseFileOf(config.dataDirectory));
   parts.defer(() => source.close());
-  const { vault } = await openKeys(config, ports, false);
+  const ofFile = openKeysOfFile(databaseFileOf(config.dataDirectory));
+  parts.defer(() => ofFile.close());
+  const vault = await vaultOf(config, ports, ofFile.held);
   const database = databaseOf(config, ports.clock);
   const target =
     database === undefined
@@ -127,4 +165,20 @@ export async function openMoveSides(
   parts.defer(() => target?.close());
   const open = parts.move();
   return { source, target, vault, random: ports.random, close: () => open.disposeAsync() };
+}
+
+/** The vault that opens the cards of a file. */
+async function vaultOf(
+  config: Config,
+  ports: Ports,
+  held: ReturnType<typeof openKeysOfFile>["held"],
+): Promise<Vault> {
+  const root = remoteRootKey(config, ports);
+  const stored = held === undefined ? [] : await sharedKeyRecords(held.keys);
+  if (held === undefined || stored.length === 0)
+    return (await openFileKeys(config, ports, root)).vault;
+  const { installation, keys } = held;
+  const records = readOnlyKeyRecords(keys);
+  const opened = { installation, stored, root, records };
+  return recordVault(await openRecordsForReading(config, ports, opened), ports.random);
 }

@@ -13,7 +13,8 @@ import { refuseOlderBackup, refuseOtherKeys } from "./key-checks.ts";
 import { startJobs } from "./jobs.ts";
 import { slotEvent } from "./log-events.ts";
 import { type Incarnation, incarnationOf } from "./open-incarnation.ts";
-import { hasNoKeys, type Keys, openKeys } from "./open-keys.ts";
+import type { Keys } from "./keys.ts";
+import { hasNoKeys, openKeys } from "./open-keys.ts";
 import { databaseFileOf, openStore } from "./open-store.ts";
 import { ownRandom, type WatchedPorts } from "./ports.ts";
 import { RootKeyWatch } from "./root-key-watch.ts";
@@ -60,7 +61,11 @@ export async function openFoundation(
   if (isNew && !slotAssignment.isAlone) throw new ConcurrentFirstStart();
   // Keys are created once, before anything is sealed. Lost keys must be restored from a backup: new
   // ones never replace them.
-  const keys = await openKeys(config, ports, isNew, pair);
+  const incarnation = incarnationOf(config, store, ports, log);
+  const hadKeys = pair === undefined || config.rootKey.kind !== "file";
+  if (isNew && hadKeys && incarnation?.isNoted === true)
+    throw new StoreOpenError("missing", databaseFileOf(config.dataDirectory));
+  const keys = await openKeys(config, ports, store, isNew, pair);
   const { vault, upgrade, keySetId, remoteRoot: provider, recovery } = keys;
   if (recovery !== undefined) reportRecovery(log, recovery);
   parts.defer(() => provider?.close?.());
@@ -70,10 +75,6 @@ export async function openFoundation(
   // A node of the previous version may return before the upgrade begins.
   if (upgrade.earlier !== "none" && config.databaseUrl !== undefined) upgrade.earlier = "written";
   await refuseOlderBackup(store, upgrade);
-  const incarnation = incarnationOf(config, store, ports, log);
-  const hadKeys = pair === undefined;
-  if (isNew && hadKeys && incarnation?.isNoted === true)
-    throw new StoreOpenError("missing", databaseFileOf(config.dataDirectory));
   if (!isNew) await incarnation?.keeper.start(keySetId, false);
   parts.defer(() => incarnation?.keeper.stop());
   return { store, slotAssignment, known, keys, incarnation };

@@ -6,9 +6,10 @@ import { RowUpgradeJob } from "../recovery/row-upgrade-job.ts";
 import { ClockSetBackJob } from "../recovery/clock-set-back-job.ts";
 import { CheckedUsers } from "../sign-in/checked-users.ts";
 import type { RunningStore } from "../stores/store.ts";
+import { lastUnkeyedEntryOf } from "../vault/row-mac.ts";
 import { noPayment, unreadableCards } from "./log-events.ts";
 import type { Incarnation } from "./open-incarnation.ts";
-import { type Keys, lastUnkeyedEntryOf } from "./open-keys.ts";
+import type { EarlierRowKeys, Keys } from "./keys.ts";
 import type { WatchedPorts } from "./ports.ts";
 
 /** Background work of a server. */
@@ -67,7 +68,7 @@ export function checkedUsers(
 
 interface RowUpgradeDependencies {
   readonly store: RunningStore;
-  readonly keys: Keys;
+  readonly keys: Keys & { readonly earlierRows: EarlierRowKeys };
   readonly users: CheckedUsers;
   /** Counts failed reads. */
   readonly reads: ReadReport;
@@ -79,20 +80,21 @@ interface RowUpgradeDependencies {
  */
 const settleMs = 30_000;
 
+/** `keys.earlierRows`: only an installation of an earlier version has rows to convert. */
 export function rowUpgradeJob(
   { databaseUrl }: Config,
   { store, keys, users, reads }: RowUpgradeDependencies,
   { clock, scheduler }: WatchedPorts,
   log: Log,
 ): RowUpgradeJob {
-  const { vault, macs, upgrade, completeUpgrade } = keys;
+  const { macs, upgrade, earlierRows } = keys;
   return new RowUpgradeJob({
     store,
-    vault,
+    vault: earlierRows.vault,
     withKeyMac: (key) => withKeyMac(macs, key.merchantId, key),
     upgrade,
     users,
-    complete: completeUpgrade,
+    complete: earlierRows.complete,
     clock,
     scheduler,
     settleMs: databaseUrl === undefined ? 0 : settleMs,

@@ -6,6 +6,7 @@ import type { Log, LogEvent } from "../logging/log-event.ts";
 import { hasDatabase, modeOpenToOthers, sizeOf } from "../stores/embedded/data-folder.ts";
 import { openEmbeddedStore } from "../stores/embedded/embedded-store.ts";
 import type { Upgrading } from "../stores/embedded/open-database.ts";
+import { readIncarnation } from "../stores/embedded/incarnation-file.ts";
 import { StoreOpenError } from "../stores/embedded/open-error.ts";
 import type { MigrationReport } from "../stores/postgres/migrate.ts";
 import type { MoveTargetOptions } from "../stores/postgres/move-target.ts";
@@ -117,24 +118,32 @@ export function databaseOf(
     : { url, clock, waiveStandby: databaseAllowNoStandby === "true" };
 }
 
-async function beginningOf({
-  dataDirectory,
-  databaseAllowEmpty,
-}: Config): Promise<StartConditions> {
-  return { hasKeys: await hasKeyFiles(dataDirectory), allowEmpty: databaseAllowEmpty === "true" };
+/**
+ * Whether the directory shows that its installation has been started before. With a key service it
+ * has no keys, only the note about its database.
+ */
+async function wasStarted({ dataDirectory, rootKey }: Config): Promise<boolean> {
+  if (await hasKeyFiles(dataDirectory)) return true;
+  return rootKey.kind !== "file" && readIncarnation(dataDirectory) !== undefined;
+}
+
+async function beginningOf(config: Config): Promise<StartConditions> {
+  const { databaseAllowEmpty } = config;
+  return { hasKeys: await wasStarted(config), allowEmpty: databaseAllowEmpty === "true" };
 }
 
 async function openEmbedded(
-  { dataDirectory }: Config,
+  config: Config,
   onWriting: (works: boolean) => void,
   log: Log,
   scheduler: Scheduler,
 ): Promise<RunningStore> {
+  const { dataDirectory } = config;
   if (dataDirectory === ":memory:") return openEmbeddedStore({ file: dataDirectory, onWriting });
   const file = databaseFileOf(dataDirectory);
   // A new database with old keys would silently be a new installation, although the old database is
   // missing.
-  const expectTables = await hasKeyFiles(dataDirectory);
+  const expectTables = await wasStarted(config);
   if (expectTables && !hasDatabase(file)) throw new StoreOpenError("missing", file);
   let cancel = (): void => undefined;
   const onUpgrading = (upgrading: Upgrading): void => {

@@ -4,11 +4,12 @@ import { ClientProblem } from "../cli/client-problem.ts";
 import { KeyringError, type KeyProvider, provenWrap } from "../vault/key-provider.ts";
 import type { WrappedKeys } from "../vault/keyring.ts";
 import type { RecoveryKey } from "../vault/recovery/recovery-key.ts";
-import { recoverable, recoverableKeyOf, RecoveryWraps } from "../vault/recovery/recovery-wraps.ts";
-import { createRootKey, openKeyFiles, storedKeyFiles } from "../vault/root-key-file.ts";
+import { recoverable, RecoveryWraps } from "../vault/recovery/recovery-wraps.ts";
+import { hasWrappedKeys, storedKeyFiles } from "../vault/root-key-file.ts";
 import { withWrappedKey } from "../vault/sealed-secret.ts";
-import { remoteRootKey } from "./open-root-key.ts";
-import { ownRandom, systemPorts } from "./ports.ts";
+import { ownRandom } from "./ports.ts";
+import { recoverRecords } from "./recover-records.ts";
+import { openNewRoot, openOne } from "./recovered-key.ts";
 
 /** The secrets of an installation that are files of their own. */
 const secretNames = ["notifications", "rows"] as const;
@@ -32,7 +33,7 @@ interface Opened {
 }
 
 /**
- * Opens all keys of a data directory with the recovery key and, with `replaceRoot`, wraps them by
+ * Opens all keys of an installation with the recovery key and, with `replaceRoot`, wraps them by
  * the root key of the settings, which is made if it is a file that does not exist. Every key is
  * opened before anything is written, and a run that was interrupted can be repeated. Rejects with
  * ClientProblem.
@@ -43,6 +44,8 @@ export async function recoverKeys(
   replaceRoot: boolean,
 ): Promise<RecoveredKeys> {
   try {
+    if (!(await hasWrappedKeys(config.dataDirectory)))
+      return await recoverRecords(config, recovery, replaceRoot);
     const opened = await openAll(config, recovery);
     try {
       const rootKeyId = replaceRoot ? await wrapAll(config, recovery, opened) : undefined;
@@ -77,37 +80,14 @@ async function openAll({ dataDirectory }: Config, recovery: RecoveryKey): Promis
   return { kept, keys, secrets };
 }
 
-function openOne(wrapped: Uint8Array, label: string, recovery: RecoveryKey): Uint8Array {
-  const { fingerprint } = recovery.public;
-  const stored = recoverableKeyOf(wrapped);
-  if (stored === undefined)
-    throw new KeyringError(
-      `the key ${label} was not sealed for a recovery key: no server started with COFRE_RECOVERY_KEY after it was made`,
-    );
-  if (stored.recoveryKey !== fingerprint)
-    throw new KeyringError(
-      `the key ${label} was sealed for the recovery key ${stored.recoveryKey}, and the shares are of ${fingerprint}`,
-    );
-  const key = recovery.open(stored.sealed, label);
-  if (key === undefined)
-    throw new KeyringError(
-      `the key ${label} does not open: what was sealed for the recovery key was altered. Try another copy of the keys`,
-    );
-  return key;
-}
-
 /** The id of the root key that wraps the keys now. */
 async function wrapAll(
   config: Config,
   recovery: RecoveryKey,
   { kept, keys, secrets }: Opened,
 ): Promise<string> {
-  const { dataDirectory: directory } = config;
   const { environment } = kept;
-  const random = ownRandom;
-  const root = remoteRootKey(config, systemPorts);
-  if (root === undefined) await createRootKey(directory, environment, random);
-  const files = await openKeyFiles({ directory, environment, create: false, random, root });
+  const files = await openNewRoot(config, environment);
   const provider = recoverable(files.provider, new RecoveryWraps(recovery.public));
   const wrapped = await wrapEach(keys, provider);
   for (const { name, sealed, label, key } of secrets) {

@@ -199,10 +199,20 @@ async function openOwnService(
   const setBackReads = own.readsOf("clock_set_back");
   const setBack = clockSetBackJob({ store, incarnation, reads: setBackReads }, ports, log);
   const users = checkedUsers(store, keys, log);
-  const upgradeNeeds = { store, keys, users, reads: own.readsOf("row_upgrade") };
-  const rowUpgrade = rowUpgradeJob(config, upgradeNeeds, ports, log);
+  const { earlierRows } = keys;
+  const upgrades =
+    earlierRows === undefined
+      ? []
+      : [
+          rowUpgradeJob(
+            config,
+            { store, keys: { ...keys, earlierRows }, users, reads: own.readsOf("row_upgrade") },
+            ports,
+            log,
+          ),
+        ];
   await startJobs(
-    [setBack, own.cardExpiry, own.retention, rowUpgrade, own.dispatcher, own.recovery],
+    [setBack, own.cardExpiry, own.retention, ...upgrades, own.dispatcher, own.recovery],
     parts,
   );
   logFigures(store, log, ports, parts);

@@ -58,3 +58,10 @@ export type KeyResult = Extract<
   UserResult,
   { readonly outcome: "committed" | "stale" | "head_moved" }
 >;
+
+/** The key records of a database that is open for reading only. */
+export interface HeldKeys {
+  /** The installation id; empty if the database has none. */
+  readonly installation: string;
+  readonly keys: Pick<KeyRecordStore, "keyRecords">;
+}

@@ -133,7 +133,7 @@ async function openRoot({
   if (content === undefined) {
     if (!create)
       throw new KeyringError(
-        `${rootPath} is missing, but there is data that needs it: restore the root key and the wrapped keys from their backup`,
+        `${rootPath} is missing, but there is data that needs it: restore the root key from its backup, or set COFRE_ROOT_KEY if a service holds it`,
       );
     await mkdir(directory, { recursive: true, mode: 0o700 });
     await makeRoot(rootPath, directory, environment, random);
@@ -152,6 +152,18 @@ export async function hasKeyFiles(directory: string): Promise<boolean> {
     return (await readdir(directory)).some(
       (name) => name === "root.key" || /^keys\.\d+\.json$|\.sealed$/.test(name),
     );
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * Whether a directory has wrapped keys, as an installation has that an earlier version began. False
+ * if it cannot be read.
+ */
+export async function hasWrappedKeys(directory: string): Promise<boolean> {
+  try {
+    return (await generationsIn(directory)).length > 0;
   } catch {
     return false;
   }

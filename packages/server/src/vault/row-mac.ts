@@ -2,7 +2,14 @@ import { type KeyObject, timingSafeEqual } from "node:crypto";
 import { HmacSha256 } from "./hmac.ts";
 
 /** Kinds of rows with a MAC, each under its own key. */
-export const rowKinds = ["card", "account_key", "person", "person_session", "audit_entry"] as const;
+export const rowKinds = [
+  "card",
+  "account_key",
+  "person",
+  "person_session",
+  "audit_entry",
+  "key_record",
+] as const;
 export type RowKind = (typeof rowKinds)[number];
 
 export type RowField = string | number | Uint8Array | undefined;
@@ -24,6 +31,11 @@ export interface RowUpgrade {
 
 /** A new installation has no earlier rows. */
 export const noEarlierRows: Readonly<RowUpgrade> = { earlier: "none", lastUnkeyedEntry: 0 };
+
+/** Number of the last audit log entry that may lack a MAC at present. */
+export function lastUnkeyedEntryOf({ earlier, lastUnkeyedEntry }: Readonly<RowUpgrade>): number {
+  return earlier === "none" ? lastUnkeyedEntry : Number.POSITIVE_INFINITY;
+}
 
 /**
  * In bytes. A sealed card takes about a third of it; a longer row is hashed in a separate buffer.
@@ -48,6 +60,7 @@ export class RowMacs {
       person: keyOf("person"),
       person_session: keyOf("person_session"),
       audit_entry: keyOf("audit_entry"),
+      key_record: keyOf("key_record"),
     };
     const hmacOf = (kind: RowKind): HmacSha256 => new HmacSha256(this.#keys[kind], usualRow);
     this.#hmacs = {
@@ -56,6 +69,7 @@ export class RowMacs {
       person: hmacOf("person"),
       person_session: hmacOf("person_session"),
       audit_entry: hmacOf("audit_entry"),
+      key_record: hmacOf("key_record"),
     };
     this.#upgrade = upgrade;
   }

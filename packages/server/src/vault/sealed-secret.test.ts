@@ -202,8 +202,8 @@ describe("a sealed secret in a directory of keys", () => {
 
 describe("secrets that are stored with other data", () => {
   const key = createSecretKey(random.bytes(32));
-  const isEarlierWritten = (): boolean => false;
-  const sealing = createSealing({ key, random, provider, isEarlierWritten });
+  const earlier = { provider, isWritten: () => false };
+  const sealing = createSealing({ key, random, earlier });
   const userLabel = "sandbox/people/1";
 
   test("open under their own label, also on another node with the same key, and the input is wiped", async () => {
@@ -211,7 +211,7 @@ describe("secrets that are stored with other data", () => {
     const sealed = await sealing.seal(content, userLabel);
     assert.ok(content.every((byte) => byte === 0));
     assert.ok(!Buffer.from(sealed).includes("secret of any"));
-    const elsewhere = createSealing({ key, random, provider, isEarlierWritten });
+    const elsewhere = createSealing({ key, random, earlier });
     assert.equal(Buffer.from(await elsewhere.open(sealed, userLabel)).toString(), text);
   });
 
@@ -228,8 +228,7 @@ describe("secrets that are stored with other data", () => {
     const other = createSealing({
       key: createSecretKey(random.bytes(32)),
       random,
-      provider,
-      isEarlierWritten,
+      earlier,
     });
     await assert.rejects(sealing.open(sealed, "sandbox/people/2"), KeyringError);
     await assert.rejects(other.open(sealed, userLabel), KeyringError);
@@ -249,26 +248,29 @@ describe("secrets that are stored with other data", () => {
     const down = createSealing({
       key,
       random,
-      provider: { ...provider, wrap: refuse, unwrap: refuse },
-      isEarlierWritten,
+      earlier: { ...earlier, provider: { ...provider, wrap: refuse, unwrap: refuse } },
     });
     const sealed = await down.seal(Buffer.from(text), userLabel);
     assert.equal(Buffer.from(await down.open(sealed, userLabel)).toString(), text);
   });
 
   test("of an earlier version open with the root key, and are written while its nodes may run", async () => {
-    const earlier = createSealing({ key, random, provider, isEarlierWritten: () => true });
-    const sealed = await earlier.seal(Buffer.from(text), userLabel);
+    const written = { provider, isWritten: () => true };
+    const sealed = await createSealing({ key, random, earlier: written }).seal(
+      Buffer.from(text),
+      userLabel,
+    );
     assert.equal(Buffer.from(sealed.subarray(0, 15)).toString(), "cofre sealed 1\n");
     assert.equal(Buffer.from(await sealing.open(sealed, userLabel)).toString(), text);
     await assert.rejects(sealing.open(sealed, "sandbox/people/2"), KeyringError);
     const otherRoot = createSealing({
       key,
       random,
-      provider: createMemoryKeyProvider(random),
-      isEarlierWritten,
+      earlier: { ...earlier, provider: createMemoryKeyProvider(random) },
     });
     await assert.rejects(otherRoot.open(sealed, userLabel), KeyringError);
+    const neverEarlier = createSealing({ key, random, earlier: undefined });
+    await assert.rejects(neverEarlier.open(sealed, userLabel), KeyringError);
   });
 
   test("leave no key of their own behind", async (context) => {

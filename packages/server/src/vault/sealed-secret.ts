@@ -100,30 +100,31 @@ interface SealingOptions {
   /** From it a key is derived for each secret. */
   readonly key: KeyObject;
   readonly random: Random;
-  /** Opens the secrets that earlier versions sealed under the root key. */
+  /** Undefined in an installation that never had secrets of earlier versions. */
+  readonly earlier: EarlierSecrets | undefined;
+}
+
+/** Secrets that earlier versions sealed under the root key. */
+interface EarlierSecrets {
+  /** Opens them. */
   readonly provider: KeyProvider;
   /** Whether a node of an earlier version may read the secrets, so that its format is written. */
-  readonly isEarlierWritten: () => boolean;
+  readonly isWritten: () => boolean;
 }
 
 /**
  * Seals under a key below the root: neither a new secret nor one that opens waits for the holder of
  * the root key. Secrets of earlier versions have the format of a file and open with the root key.
  */
-export function createSealing({
-  key,
-  random,
-  provider,
-  isEarlierWritten,
-}: SealingOptions): Sealing {
+export function createSealing({ key, random, earlier }: SealingOptions): Sealing {
   return {
     seal: async (content, label) =>
-      isEarlierWritten()
-        ? await seal({ provider, random, label }, content)
+      earlier?.isWritten() === true
+        ? await seal({ provider: earlier.provider, random, label }, content)
         : sealBelowRoot(key, random, label, content),
     open: async (sealed, label) =>
-      magic.equals(sealed.subarray(0, magic.length))
-        ? await open({ provider, label }, sealed)
+      earlier !== undefined && magic.equals(sealed.subarray(0, magic.length))
+        ? await open({ provider: earlier.provider, label }, sealed)
         : openBelowRoot(key, label, sealed),
   };
 }

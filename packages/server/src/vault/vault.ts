@@ -4,7 +4,7 @@ import type { CardRef, StoredCard } from "./stored-card.ts";
 
 /**
  * What a sealed card is bound to. The envelope's additional authenticated data has these and the
- * environment, so a ciphertext that is moved to another row, merchant or installation never opens.
+ * installation, so a ciphertext that is moved to another row, merchant or installation never opens.
  */
 export interface CardOwner {
   readonly merchantId: MerchantId;
@@ -23,17 +23,19 @@ export interface CardOwner {
 export interface Vault {
   /**
    * Seals a card. The caller still owns `card` and wipes it. The security code is never part of the
-   * sealed data.
+   * sealed data. May read or make the merchant's key in the store, and rejects with StoreError then;
+   * with KeyringError when the merchant has no key that seals.
    */
   put(card: Card, owner: CardOwner): Promise<CardRef>;
   /**
    * Opens the card for the duration of `call` and wipes it when the call has settled. Throws
-   * VaultError if it does not open.
+   * VaultError if it does not open. May read the merchant's key from the store, and rejects with
+   * StoreError then.
    */
   use<T>(ref: CardRef, owner: CardOwner, call: (card: Card) => Promise<T>): Promise<T>;
   /**
-   * Keyed HMAC-SHA-256 of the PAN under the merchant's fingerprint key: equal for equal cards of
-   * one merchant only.
+   * What is stored to recognize a card. Format 1: keyed HMAC-SHA-256 of the PAN under the
+   * merchant's fingerprint key, equal for equal cards of one merchant only. Format 2: empty.
    */
   fingerprint(card: Card, merchantId: MerchantId): Promise<Uint8Array>;
   /**

@@ -59,7 +59,7 @@ describe("cofre backup", () => {
     );
     assert.match(
       first.stderr,
-      /The copy has no keys.*root\.key, keys\.\*\.json, notifications\.sealed and rows\.sealed/,
+      /The copy has no root key.*Copy root\.key, and keys\.\*\.json and \*\.sealed if there are any/,
     );
 
     const again = await place.run("backup", place.copies);

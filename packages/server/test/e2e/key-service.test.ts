@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, test, type TestContext } from "node:test";
@@ -89,7 +89,7 @@ for (const [name, placeOf] of Object.entries(places)) {
       const stored = await token(first);
       await first[Symbol.asyncDispose]();
       const files = readdirSync(directory);
-      assert.ok(files.includes("keys.1.json") && !files.includes("root.key"), files.join());
+      assert.ok(!files.some((name) => /root|keys|sealed/.test(name)), files.join());
 
       await using second = await startTestServer({ environment });
       await charge(second, "after", stored);
@@ -108,6 +108,20 @@ for (const [name, placeOf] of Object.entries(places)) {
       seal(false);
       await using again = await startTestServer({ environment });
       await charge(again, "after", stored);
+    });
+
+    test("is not begun again beside the note of its database when the database is missing", async (context) => {
+      const { directory, environment } = await placeOf(context);
+      const first = await startTestServer({ environment });
+      const stored = await token(first);
+      await first[Symbol.asyncDispose]();
+      renameSync(join(directory, "cofre.db"), join(directory, "kept"));
+      const before = readdirSync(directory);
+      await assert.rejects(startTestServer({ environment }), { code: "missing" });
+      assert.deepEqual(readdirSync(directory), before);
+      renameSync(join(directory, "kept"), join(directory, "cofre.db"));
+      await using second = await startTestServer({ environment });
+      await charge(second, "after", stored);
     });
 
     test("is not started with a root key in a file, nor the other way round", async (context) => {

@@ -630,6 +630,7 @@ const tables = [
   "card",
   "named_request",
   "person",
+  "key_record",
   "audit_entry",
   "identity",
   "audit_head",

@@ -11,12 +11,17 @@ import { fileURLToPath } from "node:url";
 import { backUp, beginIncarnation, restore } from "../../src/start/commands.ts";
 import { readConfig } from "../../src/config/read-config.ts";
 import type { Config } from "../../src/config/settings.ts";
+import { systemClock } from "../../src/kernel/system-clock.ts";
+import { SystemRandom } from "../../src/kernel/system-random.ts";
+import { Keyring } from "../../src/vault/keyring.ts";
+import { openKeyFiles } from "../../src/vault/root-key-file.ts";
 import { startAcquirer } from "../acquirer/start-acquirer.ts";
 import { CofreProcess } from "../support/cofre-process.ts";
 import { WireClient } from "../support/wire-client.ts";
 import { query, TestDatabases, testUrl } from "../postgres/databases.ts";
 import { directBody, integrationKey, testCard } from "../server.ts";
 import { until } from "../until.ts";
+import { earlierFolder } from "./earlier-installation.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const databases = testUrl === undefined ? undefined : new TestDatabases(testUrl);
@@ -127,35 +132,54 @@ describe("an older copy that is put back", () => {
 });
 
 describe("a database beside other keys", () => {
+  test("is refused", async (context) => {
+    const [one, other] = [await Place.create(context), await Place.create(context)];
+    for (const place of [one, other]) {
+      const server = await place.start();
+      await server.reported("/ws/token", {
+        payment_type_code: "visa",
+        country: "br",
+        creditcard: testCard,
+      });
+      await server.end();
+    }
+    cpSync(one.at("cofre.db"), other.at("cofre.db"));
+    const refused = other.spawn();
+    assert.equal(await refused.listening(), undefined);
+    assert.match(
+      readFileSync(refused.stderrFile, "utf8"),
+      /keys in the database are wrapped by the root key [0-9a-f]{16}, this one is [0-9a-f]{16}/,
+    );
+    cpSync(other.at("cofre.db"), one.at("cofre.db"));
+    await (await one.start()).end();
+  });
+
   for (const [what, forget] of [
     ["one that says whose it is", false],
-    ["one of an earlier version, by its cards", true],
+    ["one that does not, by its cards", true],
   ] as const) {
-    test(`is refused: ${what}`, async (context) => {
-      const [one, other] = [await Place.create(context), await Place.create(context)];
-      for (const place of [one, other]) {
-        const server = await place.start();
-        await server.reported("/ws/token", {
-          payment_type_code: "visa",
-          country: "br",
-          creditcard: testCard,
-        });
-        await server.end();
-      }
-      cpSync(one.at("cofre.db"), other.at("cofre.db"));
+    test(`is refused where keys are files: ${what}`, async (context) => {
+      const place = await Place.create(context);
+      cpSync(earlierFolder(context), place.data, { recursive: true });
+      await (await place.start()).end();
       if (forget) {
-        const database = new DatabaseSync(other.at("cofre.db"));
+        const database = new DatabaseSync(place.at("cofre.db"));
         database.exec("DELETE FROM identity");
         database.close();
       }
-      const refused = other.spawn();
+      cpSync(place.data, join(place.folder, "kept"), { recursive: true });
+      for (const name of readdirSync(place.data)) if (isKeyFile(name)) rmSync(place.at(name));
+      await makeKeyFiles(place.data);
+      const refused = place.spawn();
       assert.equal(await refused.listening(), undefined);
       assert.match(
         readFileSync(refused.stderrFile, "utf8"),
         /belongs to other keys than those in its directory/,
       );
-      cpSync(other.at("cofre.db"), one.at("cofre.db"));
-      await (await one.start()).end();
+      for (const name of readdirSync(place.data)) if (isKeyFile(name)) rmSync(place.at(name));
+      for (const name of readdirSync(join(place.folder, "kept")))
+        if (isKeyFile(name)) cpSync(place.kept(name), place.at(name));
+      await (await place.start()).end();
     });
   }
 
@@ -175,19 +199,14 @@ describe("a database beside other keys", () => {
       await server.end();
       const elsewhere = await Place.create(context);
       await (await elsewhere.start()).end();
-      const keys = readdirSync(elsewhere.data).filter((name) =>
-        /^root\.key$|^keys\.|\.sealed$/.test(name),
+      for (const name of readdirSync(elsewhere.data).filter(isKeyFile))
+        cpSync(elsewhere.at(name), other.at(name));
+      const refused = other.spawn();
+      assert.equal(await refused.listening(), undefined);
+      assert.match(
+        readFileSync(refused.stderrFile, "utf8"),
+        /keys in the database are wrapped by the root key [0-9a-f]{16}, this one is [0-9a-f]{16}/,
       );
-      for (const name of keys) cpSync(elsewhere.at(name), other.at(name));
-      for (const forget of [false, true]) {
-        if (forget) await query(url, "DELETE FROM identity");
-        const refused = other.spawn();
-        assert.equal(await refused.listening(), undefined);
-        assert.match(
-          readFileSync(refused.stderrFile, "utf8"),
-          /belongs to other keys than those in COFRE_DATA_DIR/,
-        );
-      }
       await (await one.start()).end();
     },
   );
@@ -245,6 +264,17 @@ describe(
     });
   },
 );
+
+function isKeyFile(name: string): boolean {
+  return /^root\.key$|^keys\.|\.sealed$/.test(name);
+}
+
+/** The key files of another installation. */
+async function makeKeyFiles(directory: string): Promise<void> {
+  const shared = { environment: "sandbox", random: new SystemRandom(), create: true };
+  const files = await openKeyFiles({ directory, ...shared });
+  await Keyring.open({ ...files, ...shared, clock: systemClock });
+}
 
 /** A separate installation, and an acquirer and a receiver whose records survive the restore. */
 class Place {

@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { describe, test } from "node:test";
+import { inspect } from "node:util";
 import { fakeTransit } from "../key-services/fake-transit.ts";
 import {
   directBody,
@@ -16,6 +18,7 @@ import {
   recovery,
   type RecoveryKeyOfTest,
 } from "../support/recovery.ts";
+import { until } from "../until.ts";
 import { earlier, earlierFolder } from "./earlier-installation.ts";
 
 const stored = ["4111111111111111", "5555555555554444", "4111111111111111", "378282246310005"];
@@ -53,12 +56,17 @@ async function openedCards(
   return opened;
 }
 
-/** The bytes of the key files of a directory. */
-function keyFiles(directory: string): Readonly<Record<string, string>> {
+/** The bytes of the key files of a directory, and the key records of its database. */
+function storedKeys(directory: string): Readonly<Record<string, string>> {
   const names = readdirSync(directory).filter((name) => /^root\.key$|^keys\.|\.sealed$/.test(name));
-  return Object.fromEntries(
-    names.toSorted().map((name) => [name, readFileSync(join(directory, name), "hex")]),
-  );
+  const database = new DatabaseSync(join(directory, "cofre.db"), { readOnly: true });
+  const records = database.prepare("SELECT * FROM key_record ORDER BY merchant, purpose").all();
+  database.close();
+  const files = names
+    .toSorted()
+    .map((name): [string, string] => [name, readFileSync(join(directory, name), "hex")]);
+  const whole = { depth: null, maxStringLength: null, maxArrayLength: null };
+  return { ...Object.fromEntries(files), records: inspect(records, whole) };
 }
 
 function newest(directory: string): string {
@@ -85,13 +93,13 @@ describe("an installation with a recovery key", () => {
     rmSync(join(directory, "root.key"));
     await assert.rejects(startTestServer({ environment }), { message: /root\.key is missing/ });
 
-    const before = keyFiles(directory);
+    const before = storedKeys(directory);
     const [one = "", two = "", three = "", four = "", five = ""] = key.shares;
     const open = (shares: readonly string[]) =>
       recovery(["open", "--data-dir", directory, "--json"], { shares });
     const refused = await open([one, four]);
     assert.deepEqual([refused.code, refused.output], [1, ""]);
-    assert.deepEqual(keyFiles(directory), before);
+    assert.deepEqual(storedKeys(directory), before);
     await assert.rejects(startTestServer({ environment }), { message: /root\.key is missing/ });
 
     const opened = await open([five, two, three]);
@@ -132,22 +140,22 @@ describe("an installation with a recovery key", () => {
     const environment = { COFRE_DATA_DIR: directory, ...key.environment };
     const second = await startTestServer({ environment });
     assert.deepEqual(recoveryEvents(second), [
-      { event: "recovery_key", recoveryKey: key.fingerprint, made: 4 },
+      { event: "recovery_key", recoveryKey: key.fingerprint, made: 1 },
     ]);
     await second[Symbol.asyncDispose]();
+    const sealed = storedKeys(directory);
     const { code, output } = await drill();
     assert.equal(code, 0);
     assert.match(
       output,
-      /shares 1, 2, 3 opened the canary, 2 keys and 2 secrets of the recovery key/,
+      /shares 1, 2, 3 opened the canary, 5 keys and 0 secrets of the recovery key/,
     );
-    const sealed = keyFiles(directory);
     const third = await startTestServer({ environment });
     assert.deepEqual(recoveryEvents(third), [
       { event: "recovery_key", recoveryKey: key.fingerprint, made: 0 },
     ]);
     await third[Symbol.asyncDispose]();
-    assert.deepEqual(keyFiles(directory), sealed);
+    assert.deepEqual(storedKeys(directory), sealed);
 
     // Without the setting it opens what has the wraps.
     const last = await startTestServer({ environment: { COFRE_DATA_DIR: directory } });
@@ -160,7 +168,7 @@ describe("an installation with a recovery key", () => {
     const directory = join(newFolder(context), "data");
     const environment = { COFRE_DATA_DIR: directory, ...key.environment };
     await (await startTestServer({ environment }))[Symbol.asyncDispose]();
-    const before = keyFiles(directory);
+    const before = storedKeys(directory);
     cpSync(intruder.publicFile, key.publicFile);
     await assert.rejects(startTestServer({ environment }), {
       name: "KeyringError",
@@ -176,14 +184,34 @@ describe("an installation with a recovery key", () => {
     await assert.rejects(startTestServer({ environment }), {
       message: /cannot be read \(ENOENT\)/,
     });
-    assert.deepEqual(keyFiles(directory), before);
+    assert.deepEqual(storedKeys(directory), before);
   });
 
-  test("finds an altered wrap at the start, reports it and replaces it", async (context) => {
+  test("does not start with a wrap that another program altered: its record does not fit", async (context) => {
     const key = await newRecoveryKey(context);
     const directory = join(newFolder(context), "data");
     const environment = { COFRE_DATA_DIR: directory, ...key.environment };
     await (await startTestServer({ environment }))[Symbol.asyncDispose]();
+    const database = new DatabaseSync(join(directory, "cofre.db"));
+    // The last byte of an epoch key's wraps belongs to the one for the recovery key.
+    database.exec(`UPDATE key_record SET sequence = 2, wraps = substr(wraps, 1, length(wraps) - 4) ||
+      iif(substr(wraps, -4, 1) = '0', '1', '0') || substr(wraps, -3) WHERE purpose = 'epoch'`);
+    database.close();
+    await assert.rejects(startTestServer({ environment }), {
+      name: "KeyringError",
+      message: /key record epoch 1 does not fit/,
+    });
+  });
+
+  test("finds an altered wrap in a file at the start, reports it and replaces it", async (context) => {
+    const key = await newRecoveryKey(context);
+    const directory = earlierFolder(context);
+    const environment = { COFRE_DATA_DIR: directory, ...key.environment };
+    const upgrading = await startTestServer({ environment });
+    await until("all rows are upgraded", () =>
+      upgrading.events.some(({ event }) => event === "rows_upgraded"),
+    );
+    await upgrading[Symbol.asyncDispose]();
     const file = newest(directory);
     // The last byte of a key's wraps belongs to the one for the recovery key.
     const altered = readFileSync(file, "utf8").replace(
@@ -220,7 +248,7 @@ describe("an installation with a recovery key", () => {
       environment: { ...environment, ...renewed.environment },
     });
     assert.deepEqual(recoveryEvents(second), [
-      { event: "recovery_key", recoveryKey: renewed.fingerprint, made: 4 },
+      { event: "recovery_key", recoveryKey: renewed.fingerprint, made: 1 },
     ]);
     await second[Symbol.asyncDispose]();
     rmSync(join(directory, "root.key"));

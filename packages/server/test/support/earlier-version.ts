@@ -117,21 +117,39 @@ export function earlierCopy(): string {
       replace: `"lastUsedAt", NULL AS mac FROM card WHERE merchant = \${merchant} AND token_digest = ANY`,
     },
     {
-      name: "token digests are not keyed, and rows have no MACs",
+      name: "no key is a record",
       file: "start/open-keys.ts",
-      find: `const upgrade: RowUpgrade = create ? { ...noEarlierRows } : { earlier: "read", lastUnkeyedEntry: 0 };`,
+      find: "const stored = await sharedKeyRecords(store.keys);",
+      replace: "const stored: Awaited<ReturnType<typeof sharedKeyRecords>> = [];",
+    },
+    {
+      name: "nor is a new one",
+      file: "start/open-keys.ts",
+      find: "const isNew = create &&",
+      replace: "const isNew = false &&",
+    },
+    {
+      name: "a root key is made with its file",
+      file: "start/open-file-keys.ts",
+      find: "environment, create: false, random, root",
+      replace: "environment, create: true, random, root",
+    },
+    {
+      name: "keys are made with their files",
+      file: "start/open-file-keys.ts",
+      find: "clock, create: false",
+      replace: "clock, create: true",
+    },
+    {
+      name: "token digests are not keyed, and rows have no MACs",
+      file: "start/open-file-keys.ts",
+      find: `const upgrade: RowUpgrade = { earlier: "read", lastUnkeyedEntry: 0 };`,
       replace: `const upgrade: RowUpgrade = { earlier: "written", lastUnkeyedEntry: 0 };`,
     },
     {
       name: "no note of an upgrade is read",
-      file: "start/open-keys.ts",
+      file: "start/open-file-keys.ts",
       find: "  Object.assign(upgrade, await note.load());\n",
-      replace: "",
-    },
-    {
-      name: "nothing is kept of an upgrade",
-      file: "start/open-keys.ts",
-      find: "  if (create) await completeUpgrade(noEarlierRows);\n",
       replace: "",
     },
     {
@@ -150,7 +168,7 @@ export function earlierCopy(): string {
     {
       name: "nothing is upgraded",
       file: "start/services.ts",
-      find: "own.retention, rowUpgrade, own.dispatcher",
+      find: "own.retention, ...upgrades, own.dispatcher",
       replace: "own.retention, own.dispatcher",
     },
     {

@@ -1,5 +1,8 @@
 import type { Secret } from "../../kernel/secret.ts";
 import type { AuditLog } from "../../user/audit-log.ts";
+import type { IdentityRow } from "../identity.ts";
+import type { HeldKeys, KeyRecordStore } from "../key-record-store.ts";
+import { keyFromRow, type KeyRow } from "../key-rows.ts";
 import { StoreError } from "../store.ts";
 import { AuditedWriter } from "./audited-writer.ts";
 import { Connection, StatementError, type Value } from "./connection.ts";
@@ -24,6 +27,8 @@ interface ComparedPayment {
 
 export interface AuditDatabase {
   readonly log: AuditLog;
+  /** Rejects with PostgresOpenError if no node with key records has served the database. */
+  keys(): Promise<HeldKeys>;
   /**
    * Payments with a due time but without a matching row in `due_payment`, by which the jobs find
    * them.
@@ -47,8 +52,23 @@ export async function openAuditDatabase(url: Secret<string>): Promise<AuditDatab
     () => !opened.isOpen,
   );
   const log = new PostgresUsers(read, noWriter);
+  let vault: Connection | undefined;
   return {
     log,
+    async keys() {
+      const jobs = await openAs("cofre_jobs", url);
+      try {
+        const [identity] = await rowsOf<IdentityRow>(jobs, "identity", []);
+        const connection = (vault ??= await openAs("cofre_vault", url));
+        const keyRecords: KeyRecordStore["keyRecords"] = async (after, limit) => {
+          const values = [after?.purpose ?? "", after?.version ?? 0, limit] as const;
+          return (await rowsOf<KeyRow>(connection, "keyRecords", values)).map(keyFromRow);
+        };
+        return { installation: identity?.keys ?? "", keys: { keyRecords } };
+      } finally {
+        await jobs.close();
+      }
+    },
     async *duePayments() {
       const jobs = await openAs("cofre_jobs", url);
       try {
@@ -69,12 +89,15 @@ export async function openAuditDatabase(url: Secret<string>): Promise<AuditDatab
         await jobs.close();
       }
     },
-    close: () => opened.close(),
+    async close() {
+      await vault?.close();
+      await opened.close();
+    },
   };
 }
 
 async function openAs(
-  role: "cofre_people" | "cofre_jobs",
+  role: "cofre_people" | "cofre_jobs" | "cofre_vault",
   url: Secret<string>,
   check: (connection: Connection) => Promise<unknown> = async () => undefined,
 ): Promise<Connection> {

@@ -1,0 +1,33 @@
+import type { NotificationKeys } from "../delivery/notification-keys.ts";
+import type { KeyProvider } from "../vault/key-provider.ts";
+import type { LocalVault } from "../vault/local-vault.ts";
+import type { RecoveryWraps } from "../vault/recovery/recovery-wraps.ts";
+import type { RowMacs, RowUpgrade } from "../vault/row-mac.ts";
+import type { Sealing } from "../vault/sealed-secret.ts";
+import type { Vault } from "../vault/vault.ts";
+
+/** What the keys of an installation do. */
+export interface Keys {
+  readonly vault: Vault;
+  /** For worlds, which never have rows of an earlier version. */
+  readonly worldVault: Vault;
+  readonly macs: RowMacs;
+  readonly upgrade: RowUpgrade;
+  /** Converts rows of earlier versions; undefined in an installation that never had any. */
+  readonly earlierRows: EarlierRowKeys | undefined;
+  readonly notificationKeys: NotificationKeys;
+  /** For secrets in the store, such as users'. */
+  readonly sealing: Sealing;
+  /** Identifies the keys that cards are sealed with. */
+  readonly keySetId: string;
+  /** The root key, if a key service holds it. */
+  readonly remoteRoot: KeyProvider | undefined;
+  /** Wraps for the recovery key, if there is one. */
+  readonly recovery: RecoveryWraps | undefined;
+}
+
+export interface EarlierRowKeys {
+  readonly vault: Pick<LocalVault, "adopt">;
+  /** Records durably that no row of an earlier version is left. */
+  readonly complete: (upgrade: Pick<RowUpgrade, "lastUnkeyedEntry">) => Promise<void>;
+}

@@ -1,0 +1,193 @@
+import { createSecretKey } from "node:crypto";
+import type { Config } from "../config/settings.ts";
+import {
+  makeNotificationKeys,
+  notificationKeysOf,
+  type RsaPair,
+} from "../delivery/notification-keys.ts";
+import { assert } from "../kernel/assert.ts";
+import { hexOf } from "../kernel/ids.ts";
+import type { RunningStore } from "../stores/store.ts";
+import { keyLength } from "../vault/aes.ts";
+import { type KeyProvider, KeyringError } from "../vault/key-provider.ts";
+import { createMemoryKeyProvider } from "../vault/memory-key-provider.ts";
+import { createWorldCardKeys, derivedKey } from "../vault/records/card-keys.ts";
+import type { KeyRecord } from "../vault/records/key-record.ts";
+import { type KeyRecords, newKeyRecords, RecordKeyring } from "../vault/records/record-keyring.ts";
+import { createRecordVault } from "../vault/record-vault.ts";
+import { recoverable } from "../vault/recovery/recovery-wraps.ts";
+import { openKeyFiles } from "../vault/root-key-file.ts";
+import { noEarlierRows, RowMacs } from "../vault/row-mac.ts";
+import { createSealing } from "../vault/sealed-secret.ts";
+import type { Vault } from "../vault/vault.ts";
+import { sharedKeyRecords, storedKeyRecords } from "./key-record-storage.ts";
+import type { Keys } from "./keys.ts";
+import { openRecoveryKey } from "./open-recovery-key.ts";
+import { ownRandom, type Ports } from "./ports.ts";
+
+type KeyStore = Pick<RunningStore, "keys" | "users" | "identity">;
+
+interface RecordKeysOptions {
+  readonly store: KeyStore;
+  /** The shared records in the store; none in a new installation. */
+  readonly stored: readonly KeyRecord[];
+  /** The root key, if a key service holds it. */
+  readonly root: KeyProvider | undefined;
+  /** Made into the key pair of notifications by a new installation. */
+  readonly pair: Promise<RsaPair> | undefined;
+}
+
+/**
+ * Opens the keys of an installation that keeps them as records in its store, or makes them: cards
+ * are sealed in format 2.
+ */
+export async function openRecordKeys(
+  config: Config,
+  { clock, random }: Pick<Ports, "clock" | "random">,
+  { store, stored, root, pair }: RecordKeysOptions,
+): Promise<Keys> {
+  const create = stored.length === 0;
+  const recovery = await openRecoveryKey(config);
+  const provider = recoverable(await recordRootOf(config, root, create), recovery);
+  const installation = await installationIdOf(store, create ? random : undefined);
+  const open = async (records: readonly KeyRecord[]): Promise<RecordKeyring> =>
+    await RecordKeyring.open({
+      provider,
+      records: (macs) => storedKeyRecords(store, clock, macs),
+      stored: records,
+      installation,
+      random,
+      clock,
+    });
+  let keyring = await open(
+    create
+      ? await makeRecords(config, { store, installation, provider, clock, random, pair })
+      : stored,
+  );
+  if (recovery !== undefined && (await keyring.addRecoveryWraps(recovery))) {
+    // What is stored counts.
+    keyring = await open(await sharedKeyRecords(store.keys));
+    if (await keyring.addRecoveryWraps(recovery))
+      throw new KeyringError("the wraps for the recovery key were not stored");
+  }
+  return {
+    sealing: createSealing({
+      key: keyring.derivedKey("sign_in", "users"),
+      random: ownRandom,
+      earlier: undefined,
+    }),
+    remoteRoot: root,
+    recovery,
+    vault: recordVault(keyring, random),
+    worldVault: createWorldVault(installation, random),
+    macs: keyring.macs,
+    upgrade: { ...noEarlierRows },
+    earlierRows: undefined,
+    keySetId: installation,
+    notificationKeys: notificationKeysOf(keyring.secret("notifications")),
+  };
+}
+
+export function recordVault(keyring: RecordKeyring, random: Ports["random"]): Vault {
+  return createRecordVault({
+    keys: keyring,
+    tokens: keyring.derivedKey("tokens", "token digests"),
+    macs: keyring.macs,
+    random,
+  });
+}
+
+/** Opens records without a store that is running: those of a file, or of another's database. */
+export async function openRecordsForReading(
+  config: Config,
+  { clock }: Pick<Ports, "clock">,
+  {
+    installation,
+    stored,
+    root,
+    records,
+  }: Pick<RecordKeysOptions, "stored" | "root"> & {
+    readonly installation: string;
+    readonly records: KeyRecords;
+  },
+): Promise<RecordKeyring> {
+  return await RecordKeyring.open({
+    provider: recoverable(await recordRootOf(config, root, false), undefined),
+    records: () => records,
+    stored,
+    installation,
+    random: ownRandom,
+    clock,
+  });
+}
+
+/** Keys of worlds live as long as the process: their rows do, too. */
+function createWorldVault(installation: string, random: Ports["random"]): Vault {
+  const bytes = ownRandom.bytes(keyLength);
+  const key = createSecretKey(bytes);
+  bytes.fill(0);
+  return createRecordVault({
+    keys: createWorldCardKeys(installation, key),
+    tokens: derivedKey(key, installation, "token digests"),
+    macs: new RowMacs((label) => derivedKey(key, installation, label), noEarlierRows),
+    random,
+  });
+}
+
+/** The holder of the root key: a service, the file `root.key`, or this process's memory. */
+async function recordRootOf(
+  { dataDirectory: directory, environment }: Config,
+  root: KeyProvider | undefined,
+  create: boolean,
+): Promise<KeyProvider> {
+  if (directory === ":memory:") return root ?? createMemoryKeyProvider(ownRandom);
+  return (await openKeyFiles({ directory, environment, create, random: ownRandom, root })).provider;
+}
+
+/**
+ * 128 random bits, in hex, that the first start writes beside the database's identity: in the label
+ * of every key and in the data that every card is bound to.
+ */
+async function installationIdOf(
+  { identity }: KeyStore,
+  random: Ports["random"] | undefined,
+): Promise<string> {
+  const { keys } =
+    random === undefined
+      ? await identity.read()
+      : await identity.raise({ keys: hexOf(random.bytes(16)) });
+  if (keys === undefined)
+    throw new KeyringError("the database has keys, but no installation id: restore its backup");
+  return keys;
+}
+
+interface NewRecordsOptions {
+  readonly store: KeyStore;
+  readonly installation: string;
+  readonly provider: KeyProvider;
+  readonly clock: Ports["clock"];
+  readonly random: Ports["random"];
+  readonly pair: Promise<RsaPair> | undefined;
+}
+
+/** Makes the records of a new installation; if another process was faster, those of the other. */
+async function makeRecords(
+  { environment }: Config,
+  { store, installation, provider, clock, random, pair }: NewRecordsOptions,
+): Promise<readonly KeyRecord[]> {
+  const own = { random: ownRandom, clock };
+  const { macs, records } = await newKeyRecords(
+    { provider, installation, clock, random },
+    {
+      records: random.bytes(keyLength),
+      tokens: random.bytes(keyLength),
+      sign_in: random.bytes(keyLength),
+      notifications: await makeNotificationKeys({ environment, pair, ...own }),
+    },
+  );
+  const steps = records.map((next) => ({ next, before: undefined }));
+  if (await storedKeyRecords(store, clock, macs).commit(steps)) return records;
+  const others = await sharedKeyRecords(store.keys);
+  assert(others.length > 0, "a record that conflicts is stored");
+  return others;
+}

@@ -1,0 +1,93 @@
+import type { RecoveredKeys } from "../cli/command.ts";
+import type { Config } from "../config/settings.ts";
+import { openAuditFile } from "../stores/embedded/audit-file.ts";
+import { hasDatabase } from "../stores/embedded/data-folder.ts";
+import { KeyringError, type KeyProvider } from "../vault/key-provider.ts";
+import type { KeyRecord } from "../vault/records/key-record.ts";
+import { type KeyRecords, RecordKeyring } from "../vault/records/record-keyring.ts";
+import type { RecoveryKey } from "../vault/recovery/recovery-key.ts";
+import { recoverable, RecoveryWraps } from "../vault/recovery/recovery-wraps.ts";
+import type { RowMacs } from "../vault/row-mac.ts";
+import { readOnlyKeyRecords, sharedKeyRecords, storedKeyRecords } from "./key-record-storage.ts";
+import { databaseFileOf, openStore } from "./open-store.ts";
+import { ownRandom, systemPorts } from "./ports.ts";
+import { openNewRoot, openOne } from "./recovered-key.ts";
+
+interface Held {
+  readonly installation: string;
+  readonly stored: readonly KeyRecord[];
+}
+
+/**
+ * Opens the key records of a database with the recovery key and, with `replaceRoot`, wraps the
+ * epoch keys by the root key of the settings. Without it nothing is written. Rejects with
+ * KeyringError, StoreOpenError and PostgresOpenError.
+ */
+export async function recoverRecords(
+  config: Config,
+  recovery: RecoveryKey,
+  replaceRoot: boolean,
+): Promise<RecoveredKeys> {
+  const held = await heldIn(config);
+  const keys = held.stored.length;
+  if (!replaceRoot) {
+    const none = readOnlyKeyRecords({ merchantKeyRecords: async () => [] });
+    await openWith(recovery, held, () => none);
+    return { keys, secrets: 0, rootKeyId: undefined };
+  }
+  await using parts = new AsyncDisposableStack();
+  const store = await openStore(config, { write: () => undefined }, systemPorts, parts);
+  const keyring = await openWith(recovery, held, (macs) =>
+    storedKeyRecords(store, systemPorts.clock, macs),
+  );
+  const { provider } = await openNewRoot(config, config.environment);
+  await keyring.replaceRoot(recoverable(provider, new RecoveryWraps(recovery.public)));
+  return { keys, secrets: 0, rootKeyId: provider.keyId };
+}
+
+async function heldIn({ databaseUrl, dataDirectory }: Config): Promise<Held> {
+  const file = databaseFileOf(dataDirectory);
+  if (databaseUrl === undefined && !hasDatabase(file))
+    throw new KeyringError(
+      `${dataDirectory} has neither cofre.db nor keys.<n>.json: copy the database or the keys there`,
+    );
+  const audit =
+    databaseUrl === undefined
+      ? openAuditFile(file)
+      : await (await import("../stores/postgres/audit-database.ts")).openAuditDatabase(databaseUrl);
+  try {
+    const held = await audit.keys();
+    const stored = held === undefined ? [] : await sharedKeyRecords(held.keys);
+    if (held === undefined || stored.length === 0)
+      throw new KeyringError(
+        `the database has no key records, and ${dataDirectory} has no file keys.<n>.json: copy the keys there`,
+      );
+    return { installation: held.installation, stored };
+  } finally {
+    await audit.close();
+  }
+}
+
+/** The recovery key in place of the root key: it unwraps every epoch key that was sealed for it. */
+async function openWith(
+  recovery: RecoveryKey,
+  { installation, stored }: Held,
+  records: (macs: RowMacs) => KeyRecords,
+): Promise<RecordKeyring> {
+  const epoch = stored.find(({ purpose, wraps }) => purpose === "epoch" && wraps.length > 0);
+  const provider: KeyProvider = {
+    keyId: epoch?.wraps[0]?.root ?? "",
+    wrap: () => Promise.reject(new KeyringError("shares wrap no keys")),
+    unwrap: async (wrapped, label) => openOne(wrapped, label, recovery),
+    health: async () => "ok",
+  };
+  const { clock } = systemPorts;
+  return await RecordKeyring.open({
+    provider,
+    records,
+    stored,
+    installation,
+    random: ownRandom,
+    clock,
+  });
+}

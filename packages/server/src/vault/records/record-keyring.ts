@@ -1,0 +1,449 @@
+import { createSecretKey, type KeyObject, timingSafeEqual } from "node:crypto";
+import { assert } from "../../kernel/assert.ts";
+import { BoundedMap } from "../../kernel/bounded-map.ts";
+import type { Clock } from "../../kernel/clock.ts";
+import type { MerchantId } from "../../kernel/ids.ts";
+import { type Instant, laterBy, second } from "../../kernel/instant.ts";
+import type { Random } from "../../kernel/random.ts";
+import { keyLength } from "../aes.ts";
+import type { MerchantKey } from "../derived-envelope.ts";
+import { KeyringError, type KeyProvider, provenWrap } from "../key-provider.ts";
+import type { RecoveryWraps } from "../recovery/recovery-wraps.ts";
+import { noEarlierRows, RowMacs } from "../row-mac.ts";
+import { type CardKeys, derivedKey } from "./card-keys.ts";
+import { type KeyPurpose, type KeyRecord, keyNameOf } from "./key-record.ts";
+import { checkValueOf, unwrapUnderEpoch, wrapUnderEpoch } from "./key-wrap.ts";
+import { isGenuineRecord, type UnsealedRecord, withRecordMac } from "./record-mac.ts";
+
+/** Storage of the records of one installation. Rejects when the storage fails. */
+export interface KeyRecords {
+  ofMerchant(merchantId: MerchantId): Promise<readonly KeyRecord[]>;
+  /**
+   * Writes records, all or none of them, durably. False: another process has written one of them
+   * before.
+   */
+  commit(steps: readonly RecordStep[]): Promise<boolean>;
+}
+
+/** A record to write, and the one that it replaces; undefined for a new one. */
+export interface RecordStep {
+  readonly next: KeyRecord;
+  readonly before: KeyRecord | undefined;
+}
+
+/** Purposes of keys that an installation has from its first start, besides epoch and merchants. */
+export const sharedPurposes = ["records", "tokens", "sign_in", "notifications"] as const;
+export type SharedPurpose = (typeof sharedPurposes)[number];
+
+/** Secrets that this process made, for keys that do not exist yet. Wiped when they were used. */
+export type NewSecrets = Readonly<Record<SharedPurpose, Uint8Array>>;
+
+interface RecordKeyringOptions {
+  readonly provider: KeyProvider;
+  /** Called once the `records` key is known, with the MACs of this installation's rows. */
+  readonly records: (macs: RowMacs) => KeyRecords;
+  /** The stored shared records, as read before. */
+  readonly stored: readonly KeyRecord[];
+  /** The installation id: 32 lower-case hexadecimal characters. */
+  readonly installation: string;
+  readonly random: Random;
+  readonly clock: Clock;
+}
+
+/** One open version of a key that belongs to no merchant. */
+interface OpenKey {
+  readonly record: KeyRecord;
+  readonly key: KeyObject;
+}
+
+interface MerchantKeys {
+  readonly current: MerchantKey | undefined;
+  readonly versions: ReadonlyMap<number, MerchantKey>;
+}
+
+/** Merchants whose keys are cached; those of others are read and unwrapped again: 20 microseconds. */
+const maxCachedMerchants = 20_000;
+/**
+ * How long a key that was looked for and not found is not looked for again: a card whose key is
+ * missing costs one read in this time, not one a request.
+ */
+const missingMs = 5 * second;
+const maxMissing = 1_024;
+/** Most attempts to make a merchant's first key while other processes do the same. */
+const maxAttempts = 8;
+
+/**
+ * Owns the keys of an installation that keeps them as records in its store: one epoch key, wrapped
+ * by the root key; below it the keys of shared purposes, which are open from the start, and one key
+ * per merchant, opened at its first use. The root key is used at the start only, once for each
+ * epoch.
+ */
+export class RecordKeyring implements CardKeys {
+  readonly installation: string;
+  /** MACs of rows and of key records, under keys derived from the `records` key. */
+  readonly macs: RowMacs;
+  readonly #options: RecordKeyringOptions;
+  readonly #records: KeyRecords;
+  readonly #epochs: ReadonlyMap<number, OpenKey>;
+  readonly #shared: ReadonlyMap<SharedPurpose, OpenKey>;
+  readonly #merchants = new BoundedMap<MerchantId, MerchantKeys>(maxCachedMerchants);
+  /** Reads that are under way. */
+  readonly #reading = new Map<MerchantId, Promise<MerchantKeys>>();
+  /** Until when a version of a merchant's key counts as missing. */
+  readonly #missing = new BoundedMap<string, Instant>(maxMissing);
+
+  private constructor(
+    options: RecordKeyringOptions,
+    opened: Pick<OpenedShared, "epochs" | "shared" | "macs">,
+  ) {
+    this.installation = options.installation;
+    this.#options = options;
+    this.#epochs = opened.epochs;
+    this.#shared = opened.shared;
+    this.macs = opened.macs;
+    this.#records = options.records(opened.macs);
+  }
+
+  /**
+   * Opens the records of an installation. Calls the provider once for each epoch. Rejects with
+   * KeyringError when a record was altered, belongs to another installation or root key, or is
+   * missing.
+   */
+  static async open(options: RecordKeyringOptions): Promise<RecordKeyring> {
+    return new RecordKeyring(options, await openShared(options));
+  }
+
+  /** A key for one use, named by `label`, derived from the purpose's current key. */
+  derivedKey(purpose: SharedPurpose, label: string): KeyObject {
+    return derivedKey(this.#keyOf(purpose), this.installation, label);
+  }
+
+  /** The secret of a purpose itself. The caller wipes it. */
+  secret(purpose: SharedPurpose): Buffer {
+    return this.#keyOf(purpose).export();
+  }
+
+  /**
+   * Adds the wraps for the recovery key that the stored epoch keys lack, and replaces altered ones.
+   * True: records were written, here or by another process, and have to be read again.
+   */
+  async addRecoveryWraps(recovery: RecoveryWraps): Promise<boolean> {
+    const steps = [...this.#epochs.values()].flatMap(({ record, key }) => {
+      const secret = key.export();
+      const label = rootLabel(this.installation, record.version);
+      const changed = record.wraps.map(({ root, bytes }) => ({
+        root,
+        bytes: recovery.missing(bytes, secret, label) ?? bytes,
+      }));
+      secret.fill(0);
+      const isWhole = changed.every(({ bytes }, at) => bytes === record.wraps[at]?.bytes);
+      return isWhole ? [] : [this.#rewrapped(record, changed)];
+    });
+    if (steps.length > 0) await this.#records.commit(steps);
+    return steps.length > 0;
+  }
+
+  /**
+   * Wraps every epoch key by another root key, which replaces the present one. Rejects with
+   * KeyringError if another process changed the keys meanwhile.
+   */
+  async replaceRoot(provider: KeyProvider): Promise<void> {
+    const steps: RecordStep[] = [];
+    for (const { record, key } of this.#epochs.values()) {
+      const secret = key.export();
+      try {
+        const label = rootLabel(this.installation, record.version);
+        const bytes = await provenWrap(provider, secret, label);
+        steps.push(this.#rewrapped(record, [{ root: provider.keyId, bytes }]));
+      } finally {
+        secret.fill(0);
+      }
+    }
+    if (!(await this.#records.commit(steps)))
+      throw new KeyringError("the keys were changed meanwhile: repeat the command");
+  }
+
+  #rewrapped(before: KeyRecord, wraps: KeyRecord["wraps"]): RecordStep {
+    const { clock } = this.#options;
+    const next = { ...before, wraps, sequence: before.sequence + 1, changedAt: clock.now() };
+    return { next: withRecordMac(this.macs, this.installation, next), before };
+  }
+
+  readyCurrent(merchantId: MerchantId): MerchantKey | undefined {
+    return this.#merchants.get(merchantId)?.current;
+  }
+
+  ready(merchantId: MerchantId, version: number): MerchantKey | undefined {
+    return this.#merchants.get(merchantId)?.versions.get(version);
+  }
+
+  async current(merchantId: MerchantId): Promise<MerchantKey> {
+    for (let attempts = 0; attempts < maxAttempts; attempts += 1) {
+      const { current, versions } = await this.#read(merchantId);
+      if (current !== undefined) return current;
+      // Keys exist, but none seals: a new one would hide that.
+      if (versions.size > 0) break;
+      await this.#addMerchantKey(merchantId);
+      this.#merchants.delete(merchantId);
+    }
+    throw new KeyringError(`merchant ${merchantId} has no key that seals cards`);
+  }
+
+  async find(merchantId: MerchantId, version: number): Promise<MerchantKey | undefined> {
+    const name = `${merchantId} ${version}`;
+    const until = this.#missing.get(name);
+    const now = this.#options.clock.now();
+    if (until !== undefined && now < until) return undefined;
+    const found = (await this.#read(merchantId)).versions.get(version);
+    if (found === undefined) this.#missing.set(name, laterBy(now, missingMs));
+    else this.#missing.delete(name);
+    return found;
+  }
+
+  /** Callers for the same merchant share a read. */
+  async #read(merchantId: MerchantId): Promise<MerchantKeys> {
+    const known = this.#reading.get(merchantId);
+    if (known !== undefined) return await known;
+    const reading = this.#readNow(merchantId).finally(() => this.#reading.delete(merchantId));
+    this.#reading.set(merchantId, reading);
+    return await reading;
+  }
+
+  async #readNow(merchantId: MerchantId): Promise<MerchantKeys> {
+    const records = await this.#records.ofMerchant(merchantId);
+    const versions = new Map<number, MerchantKey>();
+    let current: MerchantKey | undefined;
+    for (const record of records) {
+      if (record.purpose !== "merchant" || record.merchant !== merchantId)
+        throw new KeyringError(`merchant ${merchantId} has the key record of another`);
+      if (!isGenuineRecord(this.macs, this.installation, record)) throw isAltered(record);
+      if (record.state === "destroyed") continue;
+      const epochKey = this.#epochs.get(record.epoch ?? 0)?.key;
+      if (epochKey === undefined)
+        throw new KeyringError(
+          `the key ${keyNameOf(record)} needs epoch ${record.epoch}, which is not open here`,
+        );
+      const { version } = record;
+      const merchantKey = { version, key: unwrapRecord(record, epochKey, this.installation) };
+      versions.set(version, merchantKey);
+      if (record.state === "current") current = merchantKey;
+    }
+    const keys = { current, versions };
+    if (versions.size > 0) this.#merchants.set(merchantId, keys);
+    return keys;
+  }
+
+  async #addMerchantKey(merchant: MerchantId): Promise<void> {
+    const { random } = this.#options;
+    const secret = random.bytes(keyLength);
+    try {
+      const record = newRecord(this.#options, this.#currentEpoch(), {
+        purpose: "merchant",
+        merchant,
+        secret,
+      });
+      const next = withRecordMac(this.macs, this.installation, record);
+      await this.#records.commit([{ next, before: undefined }]);
+    } finally {
+      secret.fill(0);
+    }
+  }
+
+  #currentEpoch(): OpenKey {
+    const current = [...this.#epochs.values()].find(({ record }) => record.state === "current");
+    assert(current !== undefined, "a keyring has a current epoch");
+    return current;
+  }
+
+  #keyOf(purpose: SharedPurpose): KeyObject {
+    const open = this.#shared.get(purpose);
+    assert(open !== undefined, "every shared purpose is open from the start");
+    return open.key;
+  }
+}
+
+/**
+ * The records of a new installation: epoch 1, wrapped by the root key, and one key for each shared
+ * purpose. Wipes `secrets`.
+ */
+export async function newKeyRecords(
+  options: Pick<RecordKeyringOptions, "provider" | "installation" | "random" | "clock">,
+  secrets: NewSecrets,
+): Promise<{ readonly macs: RowMacs; readonly records: readonly KeyRecord[] }> {
+  const { provider, installation, random, clock } = options;
+  const epochSecret = random.bytes(keyLength);
+  try {
+    const now = clock.now();
+    const epochKey = createSecretKey(epochSecret);
+    const bytes = await provenWrap(provider, epochSecret, rootLabel(installation, 1));
+    const check = checkValueOf(epochSecret, {
+      installation,
+      purpose: "epoch",
+      merchant: undefined,
+      version: 1,
+    });
+    const epoch: UnsealedRecord = {
+      purpose: "epoch",
+      version: 1,
+      state: "current",
+      sequence: 1,
+      epoch: undefined,
+      check,
+      wraps: [{ root: provider.keyId, bytes }],
+      createdAt: now,
+      changedAt: now,
+    };
+    const macs = rowMacsUnder(createSecretKey(secrets.records), installation);
+    const epochRecord = withRecordMac(macs, installation, epoch);
+    const open = { record: epochRecord, key: epochKey };
+    const shared = sharedPurposes.map((purpose) =>
+      withRecordMac(
+        macs,
+        installation,
+        newRecord(options, open, { purpose, secret: secrets[purpose] }),
+      ),
+    );
+    return { macs, records: [epochRecord, ...shared] };
+  } finally {
+    epochSecret.fill(0);
+    for (const purpose of sharedPurposes) secrets[purpose].fill(0);
+  }
+}
+
+interface NewKey {
+  readonly purpose: KeyPurpose;
+  readonly merchant?: MerchantId;
+  readonly secret: Uint8Array;
+}
+
+function newRecord(
+  { installation, random, clock }: Pick<RecordKeyringOptions, "installation" | "random" | "clock">,
+  { record: { version: epoch }, key }: OpenKey,
+  { purpose, merchant, secret }: NewKey,
+): UnsealedRecord {
+  const now = clock.now();
+  const named = { installation, purpose, merchant, version: 1 };
+  return {
+    purpose,
+    ...(merchant === undefined ? {} : { merchant }),
+    version: 1,
+    state: "current",
+    sequence: 1,
+    epoch,
+    check: checkValueOf(secret, named),
+    wraps: [
+      { root: epochRoot(epoch), bytes: wrapUnderEpoch(key, { ...named, epoch }, secret, random) },
+    ],
+    createdAt: now,
+    changedAt: now,
+  };
+}
+
+interface OpenedShared {
+  readonly epochs: ReadonlyMap<number, OpenKey>;
+  readonly shared: ReadonlyMap<SharedPurpose, OpenKey>;
+  readonly macs: RowMacs;
+}
+
+async function openShared({
+  provider,
+  installation,
+  stored,
+}: RecordKeyringOptions): Promise<OpenedShared> {
+  const epochs = new Map<number, OpenKey>();
+  for (const record of stored) {
+    if (record.purpose !== "epoch" || record.state === "destroyed") continue;
+    if (epochs.has(record.version))
+      throw new KeyringError(`the key ${keyNameOf(record)} exists twice`);
+    epochs.set(record.version, { record, key: await unwrapEpoch(record, provider, installation) });
+  }
+  const shared = new Map<SharedPurpose, OpenKey>();
+  for (const record of stored) {
+    const purpose = sharedPurposes.find((each) => each === record.purpose);
+    if (purpose === undefined || record.state !== "current") continue;
+    if (shared.has(purpose)) throw new KeyringError(`two keys for ${purpose} are current`);
+    const epochKey = epochs.get(record.epoch ?? 0)?.key;
+    if (epochKey === undefined) throw isAltered(record);
+    shared.set(purpose, { record, key: unwrapRecord(record, epochKey, installation) });
+  }
+  const records = shared.get("records");
+  const missing = sharedPurposes.find((purpose) => !shared.has(purpose));
+  if (records === undefined || missing !== undefined)
+    throw new KeyringError(`the database has no current key for ${missing ?? "records"}`);
+  const macs = rowMacsUnder(records.key, installation);
+  for (const record of stored)
+    if (!isGenuineRecord(macs, installation, record)) throw isAltered(record);
+  refuseMisplacedEpochs(epochs);
+  return { epochs, shared, macs };
+}
+
+/** Exactly one epoch is current; older ones are retired, and newer ones are not used yet. */
+function refuseMisplacedEpochs(epochs: ReadonlyMap<number, OpenKey>): void {
+  const current = [...epochs.values()].filter(({ record }) => record.state === "current");
+  const [only] = current;
+  if (only === undefined || current.length > 1)
+    throw new KeyringError(`the database has ${current.length} current epoch keys`);
+  for (const { record } of epochs.values()) {
+    const isNewer = record.version > only.record.version;
+    if (isNewer ? record.state === "retired" : record.state === "made")
+      throw new KeyringError(`the key ${keyNameOf(record)} is out of order`);
+  }
+}
+
+async function unwrapEpoch(
+  record: KeyRecord,
+  provider: KeyProvider,
+  installation: string,
+): Promise<KeyObject> {
+  const wrap = record.wraps.find(({ root }) => root === provider.keyId);
+  if (wrap === undefined) {
+    const roots = record.wraps.map(({ root }) => root).join(", ");
+    throw new KeyringError(
+      `the keys in the database are wrapped by the root key ${roots}, this one is ${provider.keyId}: restore the root key that belongs to this database`,
+    );
+  }
+  const secret = await provider.unwrap(wrap.bytes, rootLabel(installation, record.version));
+  return checkedKey(record, secret, installation);
+}
+
+function unwrapRecord(record: KeyRecord, epochKey: KeyObject, installation: string): KeyObject {
+  const { purpose, merchant, version, epoch = 0 } = record;
+  const [wrap] = record.wraps;
+  const secret =
+    wrap?.root === epochRoot(epoch)
+      ? unwrapUnderEpoch(epochKey, { installation, purpose, merchant, version, epoch }, wrap.bytes)
+      : undefined;
+  if (secret === undefined) throw isAltered(record);
+  return checkedKey(record, secret, installation);
+}
+
+/** Takes ownership of `secret`. */
+function checkedKey(record: KeyRecord, secret: Uint8Array, installation: string): KeyObject {
+  const { purpose, merchant, version } = record;
+  try {
+    const check = checkValueOf(secret, { installation, purpose, merchant, version });
+    if (record.check.length !== check.length || !timingSafeEqual(record.check, check))
+      throw isAltered(record);
+    return createSecretKey(secret);
+  } finally {
+    secret.fill(0);
+  }
+}
+
+function rowMacsUnder(recordsKey: KeyObject, installation: string): RowMacs {
+  return new RowMacs((label) => derivedKey(recordsKey, installation, label), noEarlierRows);
+}
+
+function rootLabel(installation: string, epoch: number): string {
+  return `${installation}/epoch/${epoch}`;
+}
+
+function epochRoot(epoch: number): string {
+  return `epoch:${epoch}`;
+}
+
+function isAltered(record: KeyRecord): KeyringError {
+  return new KeyringError(
+    `the key record ${keyNameOf(record)} does not fit: it was altered, moved, or belongs to another installation`,
+  );
+}
