@@ -13,7 +13,7 @@ import { serverRoot } from "../../../server/test/support/planted-copy.ts";
 import { WireClient } from "../../../server/test/support/wire-client.ts";
 import { until } from "../../../server/test/until.ts";
 import { provenWrap, type RootKeyFailure } from "../../../server/src/vault/key-provider.ts";
-import { type Fault, fileOf, helperPids, pin, Token, tokenSkips } from "./tokens.ts";
+import { type Fault, fileOf, foundInMemory, helperPids, pin, Token, tokenSkips } from "./tokens.ts";
 
 const label = "sandbox/epoch/1";
 const skip = tokenSkips.softHsm;
@@ -139,6 +139,17 @@ export function describeTokens(): void {
       const keyOf = ["--type", "secrkey", "--label", "other", "--id", "07"];
       token.tool("--keygen", "--key-type", "AES:32", "--sensitive", ...keyOf.slice(2));
       token.tool("--delete-object", ...keyOf);
+    });
+
+    test("leaves no key and no PIN in the memory of the process that calls the module", async (context) => {
+      const token = tokenFor(context);
+      const provider = token.open(token.newKey("cofre-root-1", "01"));
+      const keys = Array.from({ length: 20 }, () => randomBytes(32));
+      for (const key of keys)
+        (await provider.unwrap(await provider.wrap(key, label), label)).fill(0);
+      const [helper = 0] = helperPids();
+      const control = Buffer.from("cofre-root-1");
+      assert.deepEqual(foundInMemory(helper, [...keys, Buffer.from(pin), control]), [control]);
     });
 
     test("is logged in to once per process, and not with a PIN that was refused", async (context) => {

@@ -1,10 +1,13 @@
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
 import {
+  closeSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
+  openSync,
   readFileSync,
+  readSync,
   readdirSync,
   rmSync,
   writeFileSync,
@@ -190,8 +193,35 @@ export function helperPids(parent = process.pid): readonly number[] {
     });
 }
 
+/** Those of the texts or keys that are in the memory of a process. */
+export function foundInMemory(pid: number, searched: readonly Uint8Array[]): readonly Uint8Array[] {
+  const file = openSync(`/proc/${pid}/mem`, "r");
+  const found = new Set<Uint8Array>();
+  try {
+    for (const line of fileOf(pid, "maps").toString().split("\n")) {
+      const [, from, to] = /^([0-9a-f]+)-([0-9a-f]+) rw/.exec(line) ?? [];
+      if (from === undefined || to === undefined) continue;
+      const content = memoryOf(file, Number(`0x${from}`), Number(`0x${to}`));
+      for (const bytes of searched) if (content.includes(bytes)) found.add(bytes);
+    }
+  } finally {
+    closeSync(file);
+  }
+  return [...found];
+}
+
+/** Empty when the kernel does not let it be read. */
+function memoryOf(file: number, from: number, to: number): Buffer {
+  const content = Buffer.alloc(to - from);
+  try {
+    return content.subarray(0, readSync(file, content, 0, content.length, from));
+  } catch {
+    return Buffer.alloc(0);
+  }
+}
+
 /** A file of a process; empty when the process has ended. */
-export function fileOf(pid: number, name: "stat" | "cmdline" | "environ"): Buffer {
+export function fileOf(pid: number, name: "stat" | "cmdline" | "environ" | "maps"): Buffer {
   try {
     return readFileSync(`/proc/${pid}/${name}`);
   } catch {

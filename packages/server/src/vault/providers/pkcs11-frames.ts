@@ -53,11 +53,19 @@ export const headerLength = 4;
 /** Both processes refuse a longer frame. */
 export const longestFrame = 16_384;
 
+/**
+ * Zeroed memory outside the heap of V8. A Buffer of up to 64 bytes may be on that heap: it is moved,
+ * and copied when it is written, and the copies are not wiped.
+ */
+export function memory(length: number): Buffer {
+  return Buffer.from(new ArrayBuffer(length));
+}
+
 /** The caller wipes the result when it has secrets. */
 export function encodeFrame(kind: number, fields: readonly Uint8Array[]): Buffer {
   const length = fields.reduce((sum, field) => sum + 2 + field.length, 1);
   if (length > longestFrame) throw new RangeError("a frame of the PKCS#11 helper is too long");
-  const frame = Buffer.alloc(headerLength + length);
+  const frame = memory(headerLength + length);
   frame.writeUInt32BE(length, 0);
   frame[headerLength] = kind;
   let at = headerLength + 1;

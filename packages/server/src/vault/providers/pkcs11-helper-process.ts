@@ -83,15 +83,13 @@ export class HelperProcess {
   }
 
   /**
-   * Sends a request, which is wiped, and resolves with the answer, which the caller wipes. One
-   * request at a time. Rejects with HelperEnded.
+   * Sends a request and resolves with the answer, both of which the caller wipes then. One request
+   * at a time. Rejects with HelperEnded.
    */
   async ask(request: Buffer): Promise<Frame> {
     const { kind } = await this.#ready;
     if (kind !== answers.ready) this.kill("sent something else than an answer");
-    return await this.#next(this.#options.timeoutMs, () => {
-      this.#input.write(request, () => request.fill(0));
-    });
+    return await this.#next(this.#options.timeoutMs, () => void this.#input.write(request));
   }
 
   /** Ends it at once. */

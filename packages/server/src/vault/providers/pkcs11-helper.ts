@@ -6,6 +6,7 @@ import {
   encodeFrame,
   type Frame,
   headerLength,
+  memory,
   openFields,
   requests,
 } from "./pkcs11-frames.ts";
@@ -91,7 +92,7 @@ function readBody(): Buffer | undefined {
 }
 
 function readExactly(length: number): Buffer | undefined {
-  const bytes = Buffer.alloc(length);
+  const bytes = memory(length);
   let at = 0;
   while (at < length) {
     const count = readSync(input, bytes, at, length - at, null);

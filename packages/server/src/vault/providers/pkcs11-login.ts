@@ -97,8 +97,7 @@ export class Pkcs11Login {
   async #ask(request: Buffer, label: string, signal: AbortSignal | undefined): Promise<Buffer> {
     try {
       if (signal?.aborted === true) throw this.#givenUp();
-      const helper = await this.#openHelper();
-      const answer = await this.#exchange(helper, request, label);
+      const answer = await this.#exchange(await this.#openHelper(), request, label);
       this.#pauseMs = 0;
       return answer;
     } finally {
@@ -126,6 +125,7 @@ export class Pkcs11Login {
       });
       await this.#exchange(helper, this.#openRequest(pin), "", digest);
       this.#refusedPin = undefined;
+      if (this.#isClosed) helper.close();
       this.#helper = helper;
       return helper;
     } finally {
@@ -166,10 +166,14 @@ export class Pkcs11Login {
     label: string,
     pinDigest?: Buffer,
   ): Promise<Buffer> {
-    const { kind, fields } = await helper.ask(request).catch((error: unknown) => {
-      if (!(error instanceof HelperEnded)) throw error;
-      throw this.#fail(helper, "unavailable", error.message);
-    });
+    const { kind, fields } = await helper
+      .ask(request)
+      .catch((error: unknown) => {
+        if (!(error instanceof HelperEnded)) throw error;
+        throw this.#fail(helper, "unavailable", error.message);
+      })
+      // Written, or never to be.
+      .finally(() => request.fill(0));
     const [first = Buffer.alloc(0), ...others] = fields;
     if (kind === answers.done) return first;
     const [name = "", detail = "", rv] = [first, ...others].map(String);

@@ -1,4 +1,5 @@
 import { dlopen, getRawPointer, type WrappedFunction } from "node:ffi";
+import { memory } from "./pkcs11-frames.ts";
 
 /**
  * The functions of a PKCS#11 module that Cofre calls, by `node:ffi`. Structures are those of
@@ -83,15 +84,7 @@ function load(path: string) {
   }
 }
 
-/**
- * Zeroed memory that V8 never moves: it keeps contents of a Buffer up to 64 bytes on its own heap,
- * where a structure cannot point to them.
- */
-export function memory(length: number): Buffer {
-  return Buffer.from(new ArrayBuffer(length));
-}
-
-/** Copies into memory that does not move. */
+/** Copies into memory that does not move, so that a structure can point to it. */
 export function pinned(bytes: Uint8Array): Buffer {
   const copy = memory(bytes.length);
   copy.set(bytes);

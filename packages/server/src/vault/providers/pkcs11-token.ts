@@ -1,8 +1,7 @@
 import { createHash, timingSafeEqual } from "node:crypto";
-import { type openFields, wrapRandomLength } from "./pkcs11-frames.ts";
+import { memory, type openFields, wrapRandomLength } from "./pkcs11-frames.ts";
 import {
   gcmParameters,
-  memory,
   pinned,
   type Pkcs11Call,
   ReturnedError,
