@@ -59,6 +59,7 @@ export const lanes: readonly Lane[] = [
   lane("recovery", "busy", "landing"),
   lane("runners", "waiting", "landing"),
   lane("docs", "busy", "landing"),
+  lane("docker", "busy", "landing"),
   lane("notifications", "busy", "landing"),
 ];
 
