@@ -31,6 +31,9 @@ import { python, skips, startLocalKms, startOpenBao } from "./support/key-servic
 
 const support = fileURLToPath(new URL("support/", import.meta.url));
 const example = fileURLToPath(new URL("../../../examples/recovery/", import.meta.url));
+const program = fileURLToPath(new URL("../../server/bin/cofre.js", import.meta.url));
+/** Erases what was scrolled off the screen. */
+const erased = "\u001b[3J";
 const random = new SystemRandom();
 const isInstalled =
   existsSync(python) &&
@@ -124,6 +127,43 @@ describe("HPKE and the package cryptography", { skip }, () => {
       });
       assert.equal(opened.text, hex(text));
     }
+  });
+});
+
+describe("a ceremony at a terminal", { skip }, () => {
+  test("shows each share once, erases it, and its shares pass the drill", async (context) => {
+    const folder = newFolder(context);
+    const ceremony = (args: readonly string[]) => {
+      const command = [process.execPath, program, "recovery", ...args];
+      const { status, stdout, stderr } = spawnSync(
+        python,
+        [join(support, "ceremony.py"), ...command],
+        { encoding: "utf8", timeout: 60_000 },
+      );
+      assert.equal(status, 0, stderr);
+      return JSON.parse(stdout) as { code: number; screen: string; shares: string[] };
+    };
+    const made = ceremony(["init", "--shares", "3", "--threshold", "2", "--out", folder]);
+    assert.equal(made.code, 0, made.screen);
+    assert.equal(made.shares.length, 3);
+    // What is left when it has ended, as far as a terminal can be scrolled back.
+    const left = made.screen.slice(made.screen.lastIndexOf(erased));
+    const words = new Set(made.shares.flatMap((share) => share.split(" ").slice(4)));
+    words.delete("public");
+    assert.deepEqual(
+      (left.replaceAll(folder, "").match(/[a-z]+/g) ?? []).filter((word) => words.has(word)),
+      [],
+    );
+    const record = readFileSync(join(folder, "recovery-record.json"), "utf8");
+    assert.equal(record.match(/"acknowledged": "typed_back"/g)?.length, 3);
+    const key = join(folder, "recovery.pub");
+    const drilled = await recovery(["drill", "--recovery-key", key], {
+      shares: made.shares.slice(1),
+    });
+    assert.equal(drilled.code, 0, drilled.problems);
+    // Control: without a terminal nothing is shown.
+    const piped = await recovery(["init", "--out", newFolder(context)]);
+    assert.deepEqual([piped.code, piped.output], [2, ""]);
   });
 });
 

@@ -37,6 +37,7 @@ export async function collectShares(screen: Screen): Promise<Collected> {
     };
   } finally {
     seed.fill(0);
+    for (const { value } of shares) value.fill(0);
   }
 }
 

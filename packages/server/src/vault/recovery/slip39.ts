@@ -75,9 +75,11 @@ export function makeShares({ secret, threshold, count, random }: SplitOptions): 
   };
   const encrypted = feistel(secret, new Uint8Array(0), head, "encrypt");
   const points = splitPoints(encrypted, threshold, random);
-  return Array.from({ length: count }, (_, member) =>
+  const shares = Array.from({ length: count }, (_, member) =>
     wordsOf({ ...head, member, value: interpolated(points, member) }),
   );
+  for (const { y } of points) y.fill(0);
+  return shares;
 }
 
 /** `threshold` points of a random polynomial: shares, and those of the secret and its digest. */
@@ -174,7 +176,9 @@ export function joinShares(shares: readonly Share[], passphrase = new Uint8Array
     throw new ShareError(`shares of ${first.groupThreshold} groups are needed`);
   const points = Array.from(groups, ([group, members]) => ({ x: group, y: joinGroup(members) }));
   const encrypted = joinPoints(points, first.groupThreshold);
-  return feistel(encrypted, passphrase, first, "decrypt");
+  const secret = feistel(encrypted, passphrase, first, "decrypt");
+  for (const bytes of [encrypted, ...points.map(({ y }) => y)]) bytes.fill(0);
+  return secret;
 }
 
 function joinGroup(members: readonly Share[]): Uint8Array {
