@@ -6,6 +6,7 @@ import { describe, test, type TestContext } from "node:test";
 import { fileURLToPath } from "node:url";
 import { SystemRandom } from "../../server/src/kernel/system-random.ts";
 import { deriveKeyPair, hpkeOpen, hpkeSeal } from "../../server/src/vault/recovery/hpke.ts";
+import type { RootKeyFailure } from "../../server/src/vault/key-provider.ts";
 import { joinShares, makeShares, readShare } from "../../server/src/vault/recovery/slip39.ts";
 import {
   directBody,
@@ -22,6 +23,7 @@ import {
 } from "../../server/test/support/recovery.ts";
 import { awsCredentials } from "../../server/test/key-services/open.ts";
 import { python, skips, startLocalKms, startOpenBao } from "./support/key-services.ts";
+import { pin, Token, tokenSkips } from "./support/tokens.ts";
 
 /**
  * Recovery with other people's software: shares of the reference implementation of SLIP-39, HPKE of
@@ -204,11 +206,12 @@ async function installation(
   return { directory, key, environment, tokens, shares: [one, two, three] };
 }
 
-/** Settings with a root key that shares open into, and what destroys the present one. */
+/** Settings of a root key. `destroy` resolves with those of another one, into which shares open. */
 interface Service {
   readonly root: Readonly<Record<string, string>>;
-  readonly destroy: () => Promise<void>;
-  readonly next: Readonly<Record<string, string>>;
+  readonly destroy: () => Promise<Readonly<Record<string, string>>>;
+  /** Of a start without the root key. */
+  readonly failure: RootKeyFailure;
 }
 
 function secretFile(context: TestContext, content: string): string {
@@ -233,10 +236,11 @@ const services: Readonly<
       });
       return {
         root: rootOf("first"),
-        next: rootOf("second"),
+        failure: "denied",
         async destroy() {
           await call("POST", "/v1/transit/keys/first/config", { deletion_allowed: true });
           await call("DELETE", "/v1/transit/keys/first");
+          return rootOf("second");
         },
       };
     },
@@ -254,8 +258,38 @@ const services: Readonly<
       });
       return {
         root: rootOf(first),
-        next: rootOf(second),
-        destroy: async () => void (await call("ScheduleKeyDeletion", { KeyId: first })),
+        failure: "denied",
+        async destroy() {
+          await call("ScheduleKeyDeletion", { KeyId: first });
+          return rootOf(second);
+        },
+      };
+    },
+  },
+  SoftHSM: {
+    skip: tokenSkips.softHsm,
+    async open(context) {
+      const token = new Token();
+      context.after(() => token.end());
+      const configuration = token.variables["SOFTHSM2_CONF"] ?? "";
+      // For the module's process of servers in this process.
+      process.env["SOFTHSM2_CONF"] = configuration;
+      const rootOf = (object: string, id: string) => ({
+        COFRE_ROOT_KEY: token.newKey(object, id),
+        COFRE_ROOT_KEY_SECRET_FILE: token.pinFile,
+        COFRE_PKCS11_MODULE: token.module,
+        SOFTHSM2_CONF: configuration,
+      });
+      return {
+        root: rootOf("first", "01"),
+        failure: "unavailable",
+        async destroy() {
+          const [soPin, label] = ["so-4b1d77e0", "cofre"];
+          token.run("softhsm2-util", "--delete-token", "--token", label);
+          const pins = ["--so-pin", soPin, "--pin", pin];
+          token.run("softhsm2-util", "--init-token", "--free", "--label", label, ...pins);
+          return rootOf("second", "02");
+        },
       };
     },
   },
@@ -292,11 +326,11 @@ describe("an installation whose root key was destroyed", { skip }, () => {
       `in ${name}: three shares open ${cardCount} of ${cardCount} cards under another key of it, two none`,
       { skip: missing },
       async (context) => {
-        const { root, destroy, next } = await open(context);
+        const { root, destroy, failure } = await open(context);
         const { directory, environment, tokens, shares } = await installation(context, root);
-        await destroy();
+        const next = await destroy();
         await assert.rejects(startTestServer({ environment: { ...environment, ...root } }), {
-          failure: "denied",
+          failure,
         });
         const { COFRE_ROOT_KEY_CA: ca, ...plain } = next;
         const settings = {
