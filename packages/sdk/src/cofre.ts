@@ -303,6 +303,8 @@ export class Cofre {
   ): Promise<Readonly<Record<string, unknown>>> {
     const { signal, idempotencyKey: key } = options;
     if (!path.startsWith("/")) throw new TypeError("path must begin with /");
+    if (key !== undefined && !/^[\x21-\x7e]{1,255}$/.test(key))
+      throw new TypeError("idempotencyKey must have 1 to 255 characters of ASCII without spaces");
     return this.#transport.send({ path, fields, key, isRepeatable: key !== undefined, signal });
   }
 
@@ -420,7 +422,10 @@ function chargeFields(charge: Charge): object {
 }
 
 function nodeOfCard(card: CardOrToken): CardNode {
-  return card instanceof Card ? cardNodeOf(card) : { token: card.token };
+  if (card instanceof Card) return cardNodeOf(card);
+  const { token } = card;
+  if (typeof token !== "string") throw new TypeError("card must be a Card, or have a token");
+  return { token };
 }
 
 function typeCode(type: "credit" | "debit" = "credit"): string {

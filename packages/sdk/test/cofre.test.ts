@@ -56,6 +56,19 @@ describe("a request that is refused", () => {
   });
 });
 
+test("a card that is not a Card, a relative path and an invalid key are not sent", async () => {
+  const { client } = setting;
+  const card = { number: "4111111111111111", expires: "12/2060" } as unknown as Card;
+  await assert.rejects(client.charge(order(newCode(), { card })), (error: Error) => {
+    assert.ok(error instanceof TypeError);
+    assert.doesNotMatch(error.message, /4111/);
+    return true;
+  });
+  await assert.rejects(client.raw("ws/query"), TypeError);
+  for (const idempotencyKey of ["", "a b", "a\nb", "é", "x".repeat(256)])
+    await assert.rejects(client.raw("/ws/query", {}, { idempotencyKey }), TypeError);
+});
+
 describe("a client", () => {
   test("takes http for this machine only, unless it is allowed", () => {
     const options = { integrationKey: "key" };
@@ -226,6 +239,17 @@ describe("other calls", () => {
       creditcard: testCard(),
     });
     assert.equal(answer["masked_card_number"], "411111xxxxxx1111");
+    const refundOnce = (fields: Readonly<Record<string, unknown>>) =>
+      client.raw("/ws/refund", fields, { idempotencyKey: `${code}-refund` });
+    await server.faults.add({ kind: "drop_after_commit", path: "/ws/refund" });
+    const refund = {
+      merchant_payment_code: code,
+      operation: "request",
+      amount: "1",
+      description: "",
+    };
+    await refundOnce(refund);
+    assert.equal((await client.query({ code })).payment.refunds?.length, 1);
     await assert.rejects(client.raw("/ws/refund", { merchant_payment_code: code }), {
       code: "BP-REF-3",
     });
