@@ -25,6 +25,7 @@ import { insightsView } from "./insights.js";
 import { showKeys, viewShown, watchKeys } from "./keys.js";
 import { language, t } from "./language.js";
 import { forgetList, listView } from "./list.js";
+import { watchMenus } from "./menus.js";
 import { newPaymentView } from "./new-payment.js";
 import { paymentView } from "./payment.js";
 import { peopleView } from "./people.js";
@@ -423,6 +424,7 @@ render(
   /** @type {HTMLElement} */ (document.getElementById("side")),
 );
 watchKeys();
+watchMenus();
 clearStatus();
 void watchAccount(foundWorld);
 // Lists restore their scroll position themselves, after their rows are loaded.

@@ -598,6 +598,8 @@ export const messages = /** @type {const} */ ({
   "receivers.now_enabled": "{id} is enabled. Its kept notifications are sent.",
   "receivers.remove": "Remove…",
   "receivers.remove_question": "Remove {id}? Its waiting notifications are not sent.",
+  "receivers.not_allowed":
+    "An account can have at most {most} receivers, each with a name of its own and an http or https address.",
   "receivers.removed": "{id} is removed.",
   "receivers.saved": "{id} is saved.",
   "receivers.secret": "Signing secret",

@@ -610,6 +610,8 @@ export const messages = {
   "receivers.now_enabled": "{id} se activó. Se envían las notificaciones conservadas.",
   "receivers.remove": "Eliminar…",
   "receivers.remove_question": "¿Eliminar {id}? Sus notificaciones en espera no se enviarán.",
+  "receivers.not_allowed":
+    "Una cuenta puede tener como máximo {most} destinos, cada uno con su propio nombre y una dirección http o https.",
   "receivers.removed": "Se eliminó {id}.",
   "receivers.saved": "Se guardó {id}.",
   "receivers.secret": "Secreto de firma",

@@ -610,6 +610,8 @@ export const messages = {
   "receivers.now_enabled": "{id} foi ativado. As notificações mantidas são enviadas.",
   "receivers.remove": "Remover…",
   "receivers.remove_question": "Remover {id}? As notificações pendentes não serão enviadas.",
+  "receivers.not_allowed":
+    "Uma conta pode ter no máximo {most} destinos, cada um com nome próprio e um endereço http ou https.",
   "receivers.removed": "{id} foi removido.",
   "receivers.saved": "{id} foi salvo.",
   "receivers.secret": "Segredo de assinatura",

@@ -33,10 +33,10 @@ export async function keepFresh(signal, work) {
     } catch (error) {
       if (signal.aborted) return;
       if (isAboutKey(error)) {
-        if (!isLogin()) say(t("server.key_refused"));
+        if (!isLogin()) say(t("server.key_refused"), true);
         return;
       }
-      say(t("server.silent_stale"));
+      say(t("server.silent_stale"), true);
       isLost = true;
     }
   }

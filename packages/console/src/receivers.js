@@ -1,7 +1,7 @@
 // The receivers of the account's notifications, and the form that edits one.
 import { signal } from "@preact/signals";
 import { useState } from "preact/hooks";
-import { call } from "./api.js";
+import { call, Refusal } from "./api.js";
 import { ask, openDialog } from "./dialog.js";
 import { html } from "./html.js";
 import { parts, t } from "./language.js";
@@ -331,6 +331,17 @@ async function write(id, before, after) {
 }
 
 /**
+ * The refusal of the list of receivers in the words of the form: the server's names the fields of the
+ * setting.
+ * @param {unknown} error
+ */
+function wordsOf(error) {
+  if (!(error instanceof Refusal)) return error;
+  const most = /^notificationEndpoints must be a list of at most (\d+) /.exec(error.original)?.[1];
+  return most === undefined ? error : new Error(t("receivers.not_allowed", { most }));
+}
+
+/**
  * @param {{ model: ReceiversModel, receiver: Receiver | undefined, before: Configured | undefined,
  * onClose: () => void }} props
  */
@@ -351,7 +362,7 @@ function Form({ model, receiver, before, onClose }) {
       await model.refresh();
       say(words);
     } catch (error) {
-      setTrouble(error);
+      setTrouble(wordsOf(error));
       setBusy(false);
     }
   };

@@ -21,11 +21,16 @@ let saidAt = 0;
 /** A status message stays at least this long, in milliseconds. */
 const readingMs = 4_000;
 
+/** Whether the status message is about something that lasts. */
+let isLasting = false;
+
 /**
  * Shows a status message, which screen readers announce; an empty text removes it.
  * @param {string} text
+ * @param {boolean} [lasts] stays until it is replaced, or another view is opened
  */
-export function say(text) {
+export function say(text, lasts = false) {
+  isLasting = lasts;
   const status = document.getElementById("status");
   if (status !== null && status.textContent !== text) status.textContent = text;
   saidAt = performance.now();
@@ -37,7 +42,7 @@ export function clearStatus() {
     addEventListener(
       kind,
       ({ timeStamp }) => {
-        if (timeStamp - saidAt > readingMs) say("");
+        if (!isLasting && timeStamp - saidAt > readingMs) say("");
       },
       { capture: true, passive: true },
     );

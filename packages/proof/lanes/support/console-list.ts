@@ -240,6 +240,26 @@ export function listTests({ server, made, inConsole }: ConsoleGiven): void {
       );
     });
 
+  test("a menu closes on Esc, which keeps the focus on its button, and on a press outside", async () => {
+    await made();
+    await inConsole("#/payments", async (page) => {
+      const menu = page.locator("details.menu").filter({ hasText: "Columns" });
+      const button = menu.locator("summary");
+      await button.focus();
+      await page.keyboard.press("Enter");
+      await menu.getByLabel("E-mail").check();
+      await page.keyboard.press("Escape");
+      await menu.getByLabel("E-mail").waitFor({ state: "hidden" });
+      assert.equal(await page.evaluate("document.activeElement.textContent"), "Columns");
+      await page.getByRole("columnheader", { name: "E-mail" }).waitFor();
+      await button.click();
+      await menu.getByLabel("E-mail").uncheck();
+      await page.getByRole("heading", { name: "Payments" }).click();
+      await menu.getByLabel("E-mail").waitFor({ state: "hidden" });
+      await page.getByRole("columnheader", { name: "E-mail" }).waitFor({ state: "detached" });
+    });
+  });
+
   test("an address with part of a hash says that the payment is not found", async () => {
     const { hash } = await made();
     await inConsole("#/payments", async (page) => {

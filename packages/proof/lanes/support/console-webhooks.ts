@@ -166,6 +166,13 @@ export function webhookTests({ server, receiver, made, inConsole, picture }: Con
       await dialog.getByLabel("Address").fill("http://10.1.1.1/");
       await save();
       await dialog.getByRole("alert").getByText("COFRE-31").waitFor();
+      await dialog.getByLabel("Address").fill("ftp://shop.example/");
+      await save();
+      await dialog
+        .getByText(
+          "An account can have at most 8 receivers, each with a name of its own and an http or https address.",
+        )
+        .waitFor();
       await dialog.getByLabel("Address").fill(`${receiver().url}gone`);
       await dialog.getByLabel("ed25519").uncheck();
       await save();

@@ -82,6 +82,7 @@ const untranslated: Readonly<Record<string, string>> = {
   "Header X-Cofre-Account": "the beginning of a server's message",
   " must be ": "a part of a server's message",
   "(?<=[.?]) (?=\\S+(?:: the address| is not a setting))": "parts of a server's message",
+  "^notificationEndpoints must be a list of at most (\\d+) ": "a part of a server's message",
   "new browser": "the server's words in the audit log",
   'main input[type="search"]': "a selector",
   "main tbody tr": "a selector",
