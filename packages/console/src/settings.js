@@ -1,6 +1,6 @@
 // The account's settings in groups, to view and change.
 import { signal } from "@preact/signals";
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { call, Refusal } from "./api.js";
 import { countText } from "./format.js";
 import { html, mountIn } from "./html.js";
@@ -105,6 +105,11 @@ function Form({ model }) {
   const [isBusy, setBusy] = useState(false);
   const [search, setSearch] = useState("");
   const [isOnlyChanged, setOnlyChanged] = useState(false);
+  const refused = errors.value;
+  useEffect(() => {
+    const first = refused.size > 0 && document.querySelector('main [aria-invalid="true"]');
+    if (first instanceof HTMLElement) first.focus();
+  }, [refused]);
   const changed = settings.filter(
     (each) => valueOf(model, each) !== textOf(each.default, each),
   ).length;

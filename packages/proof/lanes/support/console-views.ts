@@ -112,6 +112,29 @@ export function viewTests({ server, made, inConsole }: ConsoleGiven): void {
     );
   });
 
+  test("a refused setting has the focus, and no bar covers it", async () => {
+    await inConsole(
+      "#/settings",
+      async (page) => {
+        await page.locator('main [name="simulator.latencyMs"]').fill("7");
+        const days = page.locator('main [name="captureWindowDays"]');
+        await days.fill("99");
+        await page.locator("main h1").scrollIntoViewIfNeeded();
+        const save = page.getByRole("button", { name: "Save" });
+        await save.click();
+        await page
+          .getByRole("alert")
+          .filter({ hasText: "Allowed: a whole number from 1 to 30." })
+          .waitFor();
+        await days.and(page.locator(":focus")).waitFor();
+        const [field, bar] = [await days.boundingBox(), await page.locator(".save").boundingBox()];
+        assert.ok(field !== null && bar !== null);
+        assert.ok(field.y >= 0 && field.y + field.height <= bar.y, `${field.y}, ${bar.y}`);
+      },
+      { viewport: { width: 390, height: 700 } },
+    );
+  });
+
   test("a status message goes when something else is done later", async () => {
     const { hash } = await made();
     await inConsole(`#/payment/${hash}`, async (page) => {
