@@ -15,7 +15,7 @@ import { createMemoryUsers } from "../../src/stores/memory/memory-users.ts";
 import type { RunningStore } from "../../src/stores/store.ts";
 import type { UserStore } from "../../src/user/user-store.ts";
 import { type KeyRecord, keyStates } from "../../src/vault/records/key-record.ts";
-import { openStoreOn, query, TestDatabases, testUrl } from "../postgres/databases.ts";
+import { holdRows, openStoreOn, query, TestDatabases, testUrl } from "../postgres/databases.ts";
 import {
   describeKeyRecordContract,
   keyChange,
@@ -277,6 +277,30 @@ function describePostgres(of: TestDatabases): void {
       }
     }
     for (const node of nodes) assert.equal(await assertChain(node.users), 40);
+  });
+
+  test("while the end of the log is locked, changes are refused as not written, and keys are read", async (context) => {
+    const url = await of.copy();
+    const store = await openStoreOn(url);
+    context.after(() => store.close());
+    await store.keys.commitKeys(keyChange(merchantKey(merchantOne)));
+    const held = await holdRows(url, "audit_head");
+    context.after(() => held.letGo());
+    const refused = assert.rejects(store.keys.commitKeys(keyChange(merchantKey(merchantTwo))), {
+      name: "StoreError",
+      code: "unavailable",
+    });
+    assert.deepEqual(await store.keys.merchantKeyRecords(merchantOne, 0, 10), [
+      merchantKey(merchantOne),
+    ]);
+    await refused;
+    await held.letGo();
+    assert.deepEqual(await store.keys.merchantKeyRecords(merchantTwo, 0, 10), []);
+    assert.equal(
+      (await store.keys.commitKeys(keyChange(merchantKey(merchantTwo)))).outcome,
+      "committed",
+    );
+    assert.equal(await assertChain(store.users), 2);
   });
 
   test("the server's message about a refused change quotes none of it", async () => {
