@@ -29,7 +29,8 @@ async function keyringOf(directory: string, databaseUrl?: string): Promise<Recor
       provider,
       stored: await sharedKeyRecords(held.keys),
       installation: held.installation,
-      records: () => readOnlyKeyRecords({ merchantKeyRecords: async () => [] }),
+      records: () =>
+        readOnlyKeyRecords({ keyRecords: async () => [], merchantKeyRecords: async () => [] }),
       random,
       clock: systemClock,
     });

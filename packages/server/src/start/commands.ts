@@ -82,7 +82,10 @@ async function recordMacsOf(
   stored: readonly KeyRecord[],
   root: KeyProvider | undefined,
 ): Promise<RowMacs> {
-  const records = readOnlyKeyRecords({ merchantKeyRecords: async () => [] });
+  const records = readOnlyKeyRecords({
+    keyRecords: async () => [],
+    merchantKeyRecords: async () => [],
+  });
   const held = { installation, stored, root, records };
   return (await openRecordsForReading(config, systemPorts, held)).macs;
 }

@@ -37,8 +37,9 @@ async function recordsOfMerchant(
 }
 
 /** Records that are read only, such as those of a file that is moved. */
-export function readOnlyKeyRecords(reads: MerchantReads): KeyRecords {
+export function readOnlyKeyRecords(reads: SharedReads & MerchantReads): KeyRecords {
   return {
+    shared: () => sharedKeyRecords(reads),
     ofMerchant: (merchantId) => recordsOfMerchant(reads, merchantId),
     commit: () => Promise.reject(new KeyringError("the database is open for reading only")),
   };
@@ -52,6 +53,7 @@ export function storedKeyRecords(
 ): KeyRecords {
   const audited = new AuditedKeys(store.keys, store.users, macs);
   return {
+    shared: () => sharedKeyRecords(store.keys),
     ofMerchant: (merchantId) => recordsOfMerchant(store.keys, merchantId),
     async commit([first, ...others]) {
       assert(first !== undefined, "something is written");

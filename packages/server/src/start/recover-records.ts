@@ -31,7 +31,10 @@ export async function recoverRecords(
   const held = await heldIn(config);
   const keys = held.stored.length;
   if (!replaceRoot) {
-    const none = readOnlyKeyRecords({ merchantKeyRecords: async () => [] });
+    const none = readOnlyKeyRecords({
+      keyRecords: async () => [],
+      merchantKeyRecords: async () => [],
+    });
     await openWith(recovery, held, () => none);
     return { keys, secrets: 0, rootKeyId: undefined };
   }

@@ -7,7 +7,7 @@ import { instant, second } from "../../kernel/instant.ts";
 import { createMemoryKeyProvider } from "../memory-key-provider.ts";
 import type { KeyProvider } from "../key-provider.ts";
 import { createRecordVault } from "../record-vault.ts";
-import { unwrapUnderEpoch, wrapUnderEpoch } from "./key-wrap.ts";
+import { checkValueOf, unwrapUnderEpoch, wrapUnderEpoch } from "./key-wrap.ts";
 import type { KeyRecord } from "./key-record.ts";
 import { newKeyRecords, RecordKeyring, sharedPurposes } from "./record-keyring.ts";
 import { withRecordMac } from "./record-mac.ts";
@@ -24,6 +24,7 @@ class Place {
   readonly records: KeyRecord[] = [];
   readonly reads: MerchantId[] = [];
   unwraps = 0;
+  sharedReads = 0;
   now = instant(1_800_000_000_000);
   installation = installation;
   provider: KeyProvider;
@@ -71,6 +72,10 @@ class Place {
       ...this.#own,
       stored: this.records.filter(({ purpose }) => purpose !== "merchant"),
       records: () => ({
+        shared: async () => {
+          this.sharedReads += 1;
+          return this.records.filter(({ purpose }) => purpose !== "merchant");
+        },
         ofMerchant: async (id) => {
           this.reads.push(id);
           return this.records.filter(({ merchant: of }) => of === id);
@@ -90,6 +95,26 @@ class Place {
         },
       }),
     });
+  }
+
+  /** Epoch 2 begins, and epoch 1 only opens from now on. */
+  async beginEpoch(): Promise<void> {
+    assert.ok(this.macs !== undefined);
+    this.change("epoch", { state: "retired", sequence: 2 }, true);
+    const [first] = this.records;
+    assert.ok(first?.purpose === "epoch");
+    const secret = random.bytes(32);
+    const bytes = await this.provider.wrap(secret, `${installation}/epoch/2`);
+    const named = { installation, purpose: "epoch", merchant: undefined, version: 2 } as const;
+    const next: KeyRecord = {
+      ...first,
+      version: 2,
+      state: "current",
+      sequence: 1,
+      check: checkValueOf(secret, named),
+      wraps: [{ root: this.provider.keyId, bytes }],
+    };
+    this.records.push(withRecordMac(this.macs, installation, next));
   }
 
   change(purpose: KeyRecord["purpose"], changed: Partial<KeyRecord>, reseal = false): void {
@@ -288,6 +313,62 @@ describe("a merchant's key", () => {
     assert.notEqual(await keyring.find(merchant, 1), undefined, "it still opens");
     place.change("merchant", { state: "destroyed", wraps: [], sequence: 3 }, true);
     assert.equal(await (await place.open()).find(merchant, 1), undefined);
+  });
+});
+
+describe("an epoch that another process began", () => {
+  test("is opened once for all cards that need it, and again only when another is missing", async () => {
+    const place = await Place.create();
+    const early = await place.open();
+    const before = await early.current(merchant);
+    await place.beginEpoch();
+    const late = await place.open();
+    const made = await late.current(otherMerchant);
+    assert.equal(place.records.at(-1)?.epoch, 2);
+    place.unwraps = 0;
+    const found = await Promise.all(Array.from({ length: 50 }, () => early.find(otherMerchant, 1)));
+    for (const each of found) assert.deepEqual(each?.key.export(), made.key.export());
+    assert.deepEqual([place.sharedReads, place.unwraps], [1, 2], "epoch 2, and epoch 1 retired");
+    assert.deepEqual((await early.find(merchant, 1))?.key.export(), before.key.export());
+    assert.equal(place.sharedReads, 1);
+  });
+
+  test("that does not exist is looked for once in five seconds", async () => {
+    const place = await Place.create();
+    const keyring = await place.open();
+    await keyring.current(merchant);
+    await keyring.current(otherMerchant);
+    const other = await place.open();
+    place.change("merchant", { epoch: 9 }, true);
+    const find = (): Promise<unknown> =>
+      assert.rejects(other.find(merchant, 1), { message: /needs epoch 9/ });
+    await Promise.all(Array.from({ length: 50 }, find));
+    await find();
+    assert.equal(place.sharedReads, 1);
+    place.now = instant(place.now + 5 * second);
+    await find();
+    assert.equal(place.sharedReads, 2);
+    assert.notEqual(await other.find(otherMerchant, 1), undefined, "control: others open");
+  });
+
+  test("does not come with an earlier state of another epoch", async () => {
+    const place = await Place.create();
+    const [first] = place.records;
+    assert.ok(first?.purpose === "epoch");
+    await place.beginEpoch();
+    const keyring = await place.open();
+    await keyring.current(merchant);
+    // Epoch 1 as it was before, with the MAC that it had, and a key that needs a third epoch.
+    place.records.splice(0, 1, first);
+    place.records.splice(
+      place.records.findIndex(({ purpose, version }) => purpose === "epoch" && version === 2),
+      1,
+    );
+    place.change("merchant", { epoch: 3 }, true);
+    const other = await place.open();
+    await assert.rejects(other.find(merchant, 1), { message: /needs epoch 3/ });
+    place.now = instant(place.now + 5 * second);
+    await assert.rejects(keyring.find(merchant, 1), { message: /went back to an earlier state/ });
   });
 });
 

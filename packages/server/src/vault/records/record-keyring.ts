@@ -17,6 +17,8 @@ import { isGenuineRecord, type UnsealedRecord, withRecordMac } from "./record-ma
 
 /** Storage of the records of one installation. Rejects when the storage fails. */
 export interface KeyRecords {
+  /** All records of keys that belong to no merchant. */
+  shared(): Promise<readonly KeyRecord[]>;
   ofMerchant(merchantId: MerchantId): Promise<readonly KeyRecord[]>;
   /**
    * Writes records, all or none of them, durably. False: another process has written one of them
@@ -84,13 +86,17 @@ export class RecordKeyring implements CardKeys {
   readonly macs: RowMacs;
   readonly #options: RecordKeyringOptions;
   readonly #records: KeyRecords;
-  readonly #epochs: ReadonlyMap<number, OpenKey>;
+  #epochs: ReadonlyMap<number, OpenKey>;
   readonly #shared: ReadonlyMap<SharedPurpose, OpenKey>;
   readonly #merchants = new BoundedMap<MerchantId, MerchantKeys>(maxCachedMerchants);
   /** Reads that are under way. */
   readonly #reading = new Map<MerchantId, Promise<MerchantKeys>>();
   /** Until when a version of a merchant's key counts as missing. */
   readonly #missing = new BoundedMap<string, Instant>(maxMissing);
+  /** The read of epochs that is under way. */
+  #refreshing: Promise<void> | undefined;
+  /** Until when no epoch but the open ones counts as existing. */
+  #noEpochUntil: Instant | undefined;
 
   private constructor(
     options: RecordKeyringOptions,
@@ -218,7 +224,7 @@ export class RecordKeyring implements CardKeys {
         throw new KeyringError(`merchant ${merchantId} has the key record of another`);
       if (!isGenuineRecord(this.macs, this.installation, record)) throw isAltered(record);
       if (record.state === "destroyed") continue;
-      const epochKey = this.#epochs.get(record.epoch ?? 0)?.key;
+      const epochKey = await this.#epochKey(record.epoch ?? 0);
       if (epochKey === undefined)
         throw new KeyringError(
           `the key ${keyNameOf(record)} needs epoch ${record.epoch}, which is not open here`,
@@ -231,6 +237,34 @@ export class RecordKeyring implements CardKeys {
     const keys = { current, versions };
     if (versions.size > 0) this.#merchants.set(merchantId, keys);
     return keys;
+  }
+
+  /**
+   * The key of an epoch, which another process may have begun since the start: then the root key is
+   * used once, for all callers. Undefined when there is none, for a while without looking again.
+   */
+  async #epochKey(version: number): Promise<KeyObject | undefined> {
+    const known = this.#epochs.get(version);
+    if (known !== undefined) return known.key;
+    if (this.#refreshing === undefined) {
+      const now = this.#options.clock.now();
+      if (this.#noEpochUntil !== undefined && now < this.#noEpochUntil) return undefined;
+      this.#noEpochUntil = laterBy(now, missingMs);
+      this.#refreshing = this.#refresh().finally(() => (this.#refreshing = undefined));
+    }
+    await this.#refreshing;
+    return this.#epochs.get(version)?.key;
+  }
+
+  async #refresh(): Promise<void> {
+    const stored = await this.#records.shared();
+    const { epochs } = await openShared({ ...this.#options, stored }, this.#epochs);
+    for (const [version, { record }] of this.#epochs) {
+      const next = stored.find((each) => each.purpose === "epoch" && each.version === version);
+      if ((next?.sequence ?? 0) < record.sequence)
+        throw new KeyringError(`the key record ${keyNameOf(record)} went back to an earlier state`);
+    }
+    this.#epochs = epochs;
   }
 
   async #addMerchantKey(merchant: MerchantId): Promise<void> {
@@ -345,17 +379,20 @@ interface OpenedShared {
   readonly macs: RowMacs;
 }
 
-async function openShared({
-  provider,
-  installation,
-  stored,
-}: RecordKeyringOptions): Promise<OpenedShared> {
+/** `held`: epochs that are open already; those whose record is unchanged are not unwrapped again. */
+async function openShared(
+  { provider, installation, stored }: RecordKeyringOptions,
+  held: ReadonlyMap<number, OpenKey> = new Map(),
+): Promise<OpenedShared> {
   const epochs = new Map<number, OpenKey>();
   for (const record of stored) {
     if (record.purpose !== "epoch" || record.state === "destroyed") continue;
     if (epochs.has(record.version))
       throw new KeyringError(`the key ${keyNameOf(record)} exists twice`);
-    epochs.set(record.version, { record, key: await unwrapEpoch(record, provider, installation) });
+    const known = held.get(record.version);
+    const isSame = known !== undefined && Buffer.compare(known.record.mac, record.mac) === 0;
+    const key = isSame ? known.key : await unwrapEpoch(record, provider, installation);
+    epochs.set(record.version, { record, key });
   }
   const shared = new Map<SharedPurpose, OpenKey>();
   for (const record of stored) {
