@@ -38,13 +38,7 @@ import type {
   StoredAccountKey,
   StoreStats,
 } from "../store.ts";
-import {
-  type ChangeMessage,
-  changeIndex,
-  messageOf,
-  type Outcome,
-  paymentIndex,
-} from "../change-message.ts";
+import { changeIndex, messageOf, type Outcome } from "../change-message.ts";
 import { commitResultOf } from "../commit-result.ts";
 import {
   type Identity,
@@ -529,7 +523,14 @@ class SqliteStore implements RunningStore {
       payment === undefined
         ? undefined
         : this.#written.submitted(message[changeIndex.merchant], payment);
-    const outcome = await this.#submit(message);
+    let outcome: Outcome;
+    try {
+      outcome = await this.#writer.submit(message);
+    } finally {
+      // Also if the outcome is unknown.
+      if (change.payment !== undefined && change.payment.replaces === undefined)
+        this.#payments.inserted(change.merchantId, change.payment.next.id);
+    }
     if (outcome === "committed" && written !== undefined) written.isCommitted = true;
     const result = commitResultOf(outcome);
     return result === "payment_code" ? this.#takenBy(change) : result;
@@ -590,20 +591,6 @@ class SqliteStore implements RunningStore {
 
   checkpoint(): void {
     if (this.#closed === undefined) this.#writer.checkpoint();
-  }
-
-  async #submit(message: ChangeMessage): Promise<Outcome> {
-    try {
-      return await this.#writer.submit(message);
-    } finally {
-      const payment = message[changeIndex.payment];
-      // Also if the outcome is unknown.
-      if (payment !== undefined && payment[paymentIndex.replaces] === undefined)
-        this.#payments.inserted(
-          message[changeIndex.merchant] as MerchantId,
-          payment[paymentIndex.id],
-        );
-    }
   }
 
   #takenBy({ merchantId, payment }: Change): CommitResult {
