@@ -70,6 +70,15 @@ export function environmentOfModules(): Readonly<Record<string, string | undefin
   );
 }
 
+/** What a container platform of AWS has set: addresses and a file for credentials. */
+export function containerVariables() {
+  return {
+    fullUri: process.env["AWS_CONTAINER_CREDENTIALS_FULL_URI"],
+    relativeUri: process.env["AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"],
+    tokenFile: process.env["AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"],
+  };
+}
+
 /** Whether npm started this process: `npm start`, `npm run cofre` or `npx cofre`. */
 export function wasStartedByNpm(): boolean {
   return ["start", "cofre", "npx"].includes(process.env["npm_lifecycle_event"] ?? "");

@@ -207,7 +207,8 @@ function rootKeyProblems(values: Readonly<Record<string, unknown>>): string[] {
   }
   const problems: string[] = ofPkcs11;
   if (rootKey.kind === "pkcs11") problems.push(...moduleProblems(values));
-  if (rootKeySecretFile === undefined)
+  // A container of AWS has credentials of its own.
+  if (rootKeySecretFile === undefined && rootKey.kind !== "aws-kms")
     problems.push("COFRE_ROOT_KEY needs COFRE_ROOT_KEY_SECRET_FILE with the credentials.");
   if (dataDirectory === ":memory:")
     problems.push(

@@ -84,7 +84,7 @@ export const settings = {
     form: "file",
     fallback: undefined,
     read: readDirectory,
-    doc: "File with the credentials for [the key service](key-services.md): a token, AWS credentials, or the PIN of an HSM. Read again for each call, a PIN for each login.",
+    doc: "File with the credentials for [the key service](key-services.md): a token, AWS credentials, or the PIN of an HSM. Without it, AWS KMS is called with [the container's credentials](key-services.md#aws-kms). Read again for each call, a PIN for each login.",
   },
   pkcs11Module: {
     variable: "COFRE_PKCS11_MODULE",

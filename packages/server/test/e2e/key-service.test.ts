@@ -6,6 +6,7 @@ import { describe, test, type TestContext } from "node:test";
 import { arnOf, fakeKms } from "../key-services/fake-kms.ts";
 import { fakeTransit } from "../key-services/fake-transit.ts";
 import { awsCredentials } from "../key-services/open.ts";
+import { fakeService } from "../key-services/service.ts";
 import {
   directBody,
   integrationKey,
@@ -142,3 +143,32 @@ for (const [name, placeOf] of Object.entries(places)) {
     });
   });
 }
+
+test("a Cofre in a container of AWS uses the container's credentials, and without any says what is missing", async (context) => {
+  const { service } = await fakeKms();
+  context.after(() => service.close());
+  const { environment, directory } = placeFor(context, `aws-kms:${arnOf("1")}`, "");
+  const own = {
+    ...environment,
+    COFRE_DATA_DIR: directory,
+    COFRE_ROOT_KEY_SECRET_FILE: "",
+    COFRE_ROOT_KEY_ENDPOINT: service.url.origin,
+  };
+  await assert.rejects(startTestServer({ environment: own }), {
+    failure: "unauthorized",
+    message: /there are no credentials for AWS KMS: set COFRE_ROOT_KEY_SECRET_FILE/,
+  });
+  const platform = await fakeService(() => ({
+    status: 200,
+    body: {
+      AccessKeyId: "AKIAIOSFODNN7EXAMPLE",
+      SecretAccessKey: "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+    },
+  }));
+  context.after(() => platform.close());
+  process.env["AWS_CONTAINER_CREDENTIALS_FULL_URI"] = `${platform.url.origin}/credentials`;
+  context.after(() => delete process.env["AWS_CONTAINER_CREDENTIALS_FULL_URI"]);
+  await using server = await startTestServer({ environment: own });
+  await charge(server, "container", await token(server));
+  assert.ok(platform.requests.includes("GET /credentials"));
+});

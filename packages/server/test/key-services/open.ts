@@ -8,6 +8,7 @@ import {
   type AwsKmsOptions,
   createAwsKmsKeyProvider,
 } from "../../src/vault/providers/aws-kms-key-provider.ts";
+import { fileCredentials } from "../../src/vault/providers/aws-credentials.ts";
 import {
   createServiceClient,
   type ServiceClient,
@@ -16,6 +17,7 @@ import {
   createTransitKeyProvider,
   type TransitOptions,
 } from "../../src/vault/providers/transit-key-provider.ts";
+import type { ReadCredentials } from "../../src/vault/providers/transit-token.ts";
 
 interface Place {
   readonly url: URL;
@@ -58,8 +60,12 @@ export function kmsProvider({
   url,
   ca,
   isSilent,
+  read,
   ...options
-}: Place & Pick<AwsKmsOptions, "arn" | "read"> & Partial<AwsKmsOptions>): KeyProvider {
+}: Place &
+  Pick<AwsKmsOptions, "arn"> & {
+    readonly read: ReadCredentials;
+  } & Partial<AwsKmsOptions>): KeyProvider {
   const client = clientFor({ url, ca, isSilent });
   const region = options.arn.split(":")[3] ?? "";
   return createAwsKmsKeyProvider({
@@ -67,6 +73,7 @@ export function kmsProvider({
     random,
     environment: "sandbox",
     clock: systemClock,
+    credentials: fileCredentials(read),
     region,
     host: url.host,
     ...options,

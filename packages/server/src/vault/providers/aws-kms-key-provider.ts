@@ -1,7 +1,7 @@
 import type { Clock } from "../../kernel/clock.ts";
 import { ownValue } from "../../kernel/own.ts";
 import { doesNotUnwrap, type KeyProvider, RootKeyError } from "../key-provider.ts";
-import { parseAwsCredentials } from "./aws-credentials.ts";
+import type { ReadAwsCredentials } from "./aws-credentials.ts";
 import { decodeBase64, encodeBase64 } from "./base64-bytes.ts";
 import { stringAt } from "./json-bytes.ts";
 import { createRemoteKeyProvider, type RemoteKeyOptions } from "./remote-key-provider.ts";
@@ -13,12 +13,10 @@ import {
   type ServiceClient,
 } from "./service-client.ts";
 import { signedHeaders } from "./sig-v4.ts";
-import type { ReadCredentials } from "./transit-token.ts";
 
 export interface AwsKmsOptions extends RemoteKeyOptions {
   readonly client: ServiceClient;
-  /** A file in the format of `~/.aws/credentials`. */
-  readonly read: ReadCredentials;
+  readonly credentials: ReadAwsCredentials;
   readonly clock: Clock;
   /** Of a key, never of an alias: an alias can be pointed at another key. */
   readonly arn: string;
@@ -116,31 +114,27 @@ export function createAwsKmsKeyProvider(options: AwsKmsOptions): KeyProvider {
 }
 
 async function send(
-  { client, read, clock, region, host }: AwsKmsOptions,
+  { client, credentials, clock, region, host }: AwsKmsOptions,
   operation: Operation,
   body: Buffer,
   signal: AbortSignal | undefined,
 ): Promise<ServiceAnswer> {
-  const file = await read();
-  try {
-    const headers = signedHeaders(
-      {
-        host,
-        headers: {
-          "content-type": "application/x-amz-json-1.1",
-          "x-amz-target": `TrentService.${operation}`,
-        },
-        body,
-        at: clock.now(),
-        region,
-        service: "kms",
+  const own = await credentials(signal);
+  const headers = signedHeaders(
+    {
+      host,
+      headers: {
+        "content-type": "application/x-amz-json-1.1",
+        "x-amz-target": `TrentService.${operation}`,
       },
-      parseAwsCredentials(file),
-    );
-    return await client({ method: "POST", path: "/", headers, body, signal });
-  } finally {
-    file.fill(0);
-  }
+      body,
+      at: clock.now(),
+      region,
+      service: "kms",
+    },
+    own,
+  );
+  return await client({ method: "POST", path: "/", headers, body, signal });
 }
 
 /**
