@@ -21,7 +21,9 @@ import {
   recovery,
   type RecoveryKeyOfTest,
 } from "../../server/test/support/recovery.ts";
+import { earlier, earlierFolder } from "../../server/test/e2e/earlier-installation.ts";
 import { awsCredentials } from "../../server/test/key-services/open.ts";
+import { until } from "../../server/test/until.ts";
 import { python, skips, startLocalKms, startOpenBao } from "./support/key-services.ts";
 import { pin, Token, tokenSkips } from "./support/tokens.ts";
 
@@ -381,6 +383,26 @@ describe("an installation whose root key was destroyed", { skip }, () => {
     if (process.platform !== "win32") assert.equal(statSync(out).mode & 0o777, 0o600);
     // Also with the shares that Cofre made.
     assert.equal(decrypt(key.shares.slice(2)).status, 0);
+  });
+
+  test("the program in Python opens the cards of an earlier version, whose keys are files", async (context) => {
+    const directory = earlierFolder(context);
+    const key = await newRecoveryKey(context);
+    const server = await startTestServer({
+      environment: { COFRE_DATA_DIR: directory, ...key.environment },
+    });
+    await until("all rows are upgraded", () =>
+      server.events.some(({ event }) => event === "rows_upgraded"),
+    );
+    await server[Symbol.asyncDispose]();
+    const { status, stdout, stderr } = spawnSync(python, [join(example, "recover.py"), directory], {
+      input: key.shares.slice(0, 3).join("\n"),
+      encoding: "utf8",
+    });
+    assert.deepEqual(
+      [status, stdout, stderr],
+      [0, `2 keys opened\n${earlier.tokens.length} cards opened, 0 not\n`, ""],
+    );
   });
 
   test("the program in Python has the words of the program", () => {

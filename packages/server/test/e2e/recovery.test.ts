@@ -2,8 +2,10 @@ import assert from "node:assert/strict";
 import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { describe, test } from "node:test";
+import { after, describe, test } from "node:test";
 import { inspect } from "node:util";
+import { TestDatabases, testUrl } from "../postgres/databases.ts";
+import { systemClock } from "../../src/kernel/system-clock.ts";
 import { fakeTransit } from "../key-services/fake-transit.ts";
 import {
   directBody,
@@ -297,6 +299,47 @@ describe("an installation with a recovery key", () => {
     await using second = await startTestServer({ environment });
     assert.equal(await openedCards(second, tokens), stored.length);
   });
+});
+
+const databases = testUrl === undefined ? undefined : new TestDatabases(testUrl);
+after(() => databases?.drop());
+
+describe("an installation on PostgreSQL", () => {
+  test(
+    "whose root key was destroyed: three shares open every card, two none",
+    { skip: databases === undefined ? "COFRE_TEST_POSTGRES_URL names no server" : false },
+    async (context) => {
+      assert.ok(databases !== undefined);
+      const key = await newRecoveryKey(context);
+      const directory = join(newFolder(context), "data");
+      const environment = {
+        COFRE_DATA_DIR: directory,
+        COFRE_DATABASE_URL: await databases.create(),
+        COFRE_DATABASE_ALLOW_NO_STANDBY: "true",
+        ...key.environment,
+      };
+      // The server compares its clock with PostgreSQL's.
+      const ports = { clock: systemClock };
+      const first = await startTestServer({ environment, ports });
+      const tokens = await storeCards(first);
+      await first[Symbol.asyncDispose]();
+      rmSync(join(directory, "root.key"));
+      await assert.rejects(startTestServer({ environment, ports }), {
+        message: /root\.key is missing/,
+      });
+
+      const drill = ["drill", "--recovery-key", key.publicFile, "--data-dir", directory];
+      const drilled = await recovery(drill, { shares: key.shares, environment });
+      assert.equal(drilled.code, 0, drilled.problems);
+      assert.match(drilled.output, /opened the canary, \d keys/);
+      const two = await recovery(["open"], { shares: key.shares.slice(0, 2), environment });
+      assert.equal(two.code, 1, two.output);
+      const three = await recovery(["open"], { shares: key.shares.slice(2), environment });
+      assert.equal(three.code, 0, three.problems);
+      await using second = await startTestServer({ environment, ports });
+      assert.equal(await openedCards(second, tokens), stored.length);
+    },
+  );
 });
 
 describe("the installation of an earlier version", () => {
