@@ -10,8 +10,6 @@ import {
   exitCodes,
   type TemporaryCofre,
 } from "./command.ts";
-import { compareReportAsHtml, compareReportAsJson, compareReportAsText } from "./compare-report.ts";
-import { openComparingProxy } from "./comparing-proxy.ts";
 import { isLoopback } from "./http.ts";
 import { portOf } from "./port-of.ts";
 import { writeReportFiles } from "./report-files.ts";
@@ -50,6 +48,10 @@ export const compareCommand: ClientCommand = {
 };
 
 async function run(call: CommandCall, host: CommandHost): Promise<number> {
+  // Loaded here, so that the start of a server and other commands do not read them.
+  const { openComparingProxy } = await import("./comparing-proxy.ts");
+  const { compareReportAsHtml, compareReportAsJson, compareReportAsText } =
+    await import("./compare-report.ts");
   const { print, say, clock, scheduler } = host;
   const upstream = upstreamOf(call.flags.get("--upstream"));
   const port = portOf(call.flags.get("--port"));
