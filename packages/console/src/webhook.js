@@ -358,7 +358,7 @@ function Text({ title, text, children }) {
         ${children}
         ${text !== "" && html`<${Copy} text=${text} label=${`${t("copy")}: ${title}`} />`}
       </div>
-      <pre>${shownLines(text)}</pre>
+      <pre tabindex="0" role="group" aria-label=${title}>${shownLines(text)}</pre>
     </div>
   `;
 }

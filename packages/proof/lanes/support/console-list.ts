@@ -5,6 +5,7 @@ import { violations } from "../../../server/test/browser/violations.ts";
 import { integrationKey, testCard } from "../../../server/test/server.ts";
 import { faultKinds } from "../../../server/src/http/faults/fault-kinds.ts";
 import { declineReasons } from "../../../server/src/payment/payment.ts";
+import { until } from "../../../server/test/until.ts";
 import type { ConsoleGiven } from "./console-views.ts";
 
 /** Tests of the list of payments that the other files do not have. */
@@ -259,6 +260,40 @@ export function listTests({ server, made, inConsole }: ConsoleGiven): void {
       await page.getByRole("columnheader", { name: "E-mail" }).waitFor({ state: "detached" });
     });
   });
+
+  for (const width of [390, 1_280])
+    test(`letters of twice the size fit at ${width} pixels`, async () => {
+      const { hash } = await made();
+      const { body } = await server().postJson("/__cofre/notifications", {
+        integration_key: integrationKey,
+        hash,
+      });
+      const [sent] = body["notifications"] as readonly { readonly number: number }[];
+      await inConsole(
+        "#/payments",
+        async (page) => {
+          await page.addInitScript(
+            "addEventListener('DOMContentLoaded', () => { document.documentElement.style.fontSize = '200%'; })",
+          );
+          for (const [view, last] of [
+            ["payments", "tr[data-row]"],
+            [`payment/${hash}`, ".sequence"],
+            [`webhooks/${sent?.number}`, ".receiver-box"],
+            ["cards", ".card-rows"],
+            ["settings", ".save"],
+          ] as const) {
+            await page.goto(`${server().url}/#/${view}`);
+            await page.reload();
+            await page.locator(`main ${last}`).first().waitFor();
+            await until(`${view} fits`, () =>
+              page.evaluate<boolean>("document.documentElement.scrollWidth <= innerWidth"),
+            );
+            assert.deepEqual(await violations(page), [], view);
+          }
+        },
+        { viewport: { width, height: 844 }, bypassCSP: true },
+      );
+    });
 
   test("an address with part of a hash says that the payment is not found", async () => {
     const { hash } = await made();
