@@ -26,8 +26,10 @@ function run(
     where === "pipe"
       ? command
       : ["script", "--quiet", "--return", "--command", command.join(" "), "/dev/null"];
+  // Node shows no colours where the variable CI is set.
+  const { CI: _, ...environment } = cleanEnvironment;
   const { stdout, stderr } = spawnSync(name, words, {
-    env: { ...cleanEnvironment, TERM: "xterm", ...variables },
+    env: { ...environment, TERM: "xterm", ...variables },
     stdio: ["ignore", "pipe", "pipe"],
     encoding: "utf8",
     timeout: 60_000,
