@@ -375,9 +375,10 @@ describe("controls: what a server does wrong under load is found", () => {
       {
         name: "what is accepted while others wait is dropped",
         file: "stores/embedded/embedded-store.ts",
-        find: "const outcome = await this.#writer.submit(message);",
+        find: "outcome = await this.#writer.submit(message);\n    } finally {",
         replace: `const isDropped = change.payment !== undefined && this.#writer.stats().queued > 2;
-    const outcome = isDropped ? "committed" : await this.#writer.submit(message);`,
+      outcome = isDropped ? "committed" : await this.#writer.submit(message);
+    } finally {`,
       },
       /^(?:an acknowledged payment is there|nothing is sent before it is written down|a payment is as it was told)/,
       usual,
