@@ -4,7 +4,14 @@ import { ReadyFileError, removeReadyFile, writeReadyFile } from "./start/ready-f
 import { recoverKeys } from "./start/recover-keys.ts";
 import { startProblem } from "./start/start-problem.ts";
 import { startTemporary } from "./start/temporary-cofre.ts";
-import { backUp, beginIncarnation, openAudit, openMoveSides, restore } from "./start/commands.ts";
+import {
+  backUp,
+  beginIncarnation,
+  openAudit,
+  openMoveSides,
+  restore,
+  storedKeys,
+} from "./start/commands.ts";
 import {
   accountLines,
   baseUrl,
@@ -129,6 +136,7 @@ async function runClient(command: ClientCommand, call: CommandCall): Promise<voi
     restore,
     beginIncarnation,
     recoverKeys,
+    storedKeys,
     stopRequested: () => {
       const closed = Promise.withResolvers<void>();
       stop = closed.resolve;

@@ -48,6 +48,7 @@ async function run(
     startTemporary: () => assert.fail("no Cofre is started"),
     beginIncarnation: () => assert.fail("no incarnation begins"),
     recoverKeys: () => assert.fail("no keys are recovered"),
+    storedKeys: () => assert.fail("no keys are read"),
     restore: () => assert.fail("nothing is restored"),
     stopRequested: () => assert.fail("it ends by itself"),
     clock: systemClock,

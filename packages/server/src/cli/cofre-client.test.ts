@@ -38,6 +38,7 @@ function saidWith(
     startTemporary: unused,
     beginIncarnation: unused,
     recoverKeys: () => assert.fail("no keys are recovered"),
+    storedKeys: () => assert.fail("no keys are read"),
     stopRequested: unused,
     clock: systemClock,
     random: new SystemRandom(),

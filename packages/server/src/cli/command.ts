@@ -7,6 +7,7 @@ import type { Scheduler } from "../kernel/scheduler.ts";
 import type { Secret } from "../kernel/secret.ts";
 import type { MoveSides } from "../store-migration/move-store.ts";
 import type { AuditLog } from "../user/audit-log.ts";
+import type { KeyRecord } from "../vault/records/key-record.ts";
 import type { RecoveryKey } from "../vault/recovery/recovery-key.ts";
 import type { Styled } from "./styled.ts";
 import type { BackedUp, Restored } from "../stores/backup.ts";
@@ -117,6 +118,14 @@ export interface RecoveredKeys {
   readonly rootKeyId: string | undefined;
 }
 
+/** The key records of a database. */
+export interface StoredKeys {
+  /** The installation id. */
+  readonly installation: string;
+  /** Those that belong to no merchant, ordered by purpose, then by version. */
+  readonly records: readonly KeyRecord[];
+}
+
 /** The process, as seen by a command. */
 export interface CommandHost {
   /** Standard input. */
@@ -164,6 +173,11 @@ export interface CommandHost {
     recovery: RecoveryKey,
     replaceRoot: boolean,
   ) => Promise<RecoveredKeys>;
+  /**
+   * Reads the key records without opening them; undefined if the database has none. Rejects with an
+   * error whose message may be shown.
+   */
+  readonly storedKeys: (config: Config) => Promise<StoredKeys | undefined>;
   /** Resolves when the process gets a stop signal, or the reader of its output has closed it. */
   readonly stopRequested: () => Promise<unknown>;
   /**

@@ -8,6 +8,7 @@ import { doctorCommand } from "./doctor.ts";
 import { envCommand } from "./env.ts";
 import { faultCommand } from "./fault.ts";
 import { healthCommand } from "./health.ts";
+import { keysCommand } from "./keys.ts";
 import { listenCommand } from "./listen.ts";
 import { logsCommand } from "./logs.ts";
 import { mcpCommand } from "./mcp/mcp.ts";
@@ -88,6 +89,7 @@ const groups = {
     backup: backupCommand,
     restore: restoreCommand,
     incarnation: incarnationCommand,
+    keys: keysCommand,
     recovery: recoveryCommand,
     "migrate-store": migrateStoreCommand,
     scan: scanCommand,

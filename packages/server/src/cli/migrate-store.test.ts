@@ -45,6 +45,7 @@ async function run(
     startTemporary: () => assert.fail("no Cofre is started"),
     beginIncarnation: () => assert.fail("no incarnation begins"),
     recoverKeys: () => assert.fail("no keys are recovered"),
+    storedKeys: () => assert.fail("no keys are read"),
     restore: () => assert.fail("nothing is restored"),
     openAudit: () => assert.fail("a move reads no audit log"),
     stopRequested: () => assert.fail("a move ends by itself"),

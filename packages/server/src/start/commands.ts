@@ -1,4 +1,4 @@
-import type { OpenAudit } from "../cli/command.ts";
+import type { OpenAudit, StoredKeys } from "../cli/command.ts";
 import type { Config } from "../config/settings.ts";
 import { hexOf } from "../kernel/ids.ts";
 import { systemClock } from "../kernel/system-clock.ts";
@@ -31,11 +31,7 @@ import { ownRandom, type Ports, systemPorts } from "./ports.ts";
  * running server may have open.
  */
 export async function openAudit(config: Config): Promise<OpenAudit> {
-  const { databaseUrl, dataDirectory } = config;
-  const audit =
-    databaseUrl === undefined
-      ? openAuditFile(databaseFileOf(dataDirectory))
-      : await (await import("../stores/postgres/audit-database.ts")).openAuditDatabase(databaseUrl);
+  const audit = await openForReading(config);
   const isGenuine = await entryCheckOf(config, audit).catch((error: unknown) => {
     if (error instanceof KeyringError) return undefined;
     throw error;
@@ -49,6 +45,25 @@ export async function openAudit(config: Config): Promise<OpenAudit> {
     isGenuine,
   };
   return { ...audit, log: checked, close: () => audit.close() };
+}
+
+/** The input of `cofre keys`. */
+export async function storedKeys(config: Config): Promise<StoredKeys | undefined> {
+  const database = await openForReading(config);
+  try {
+    const held = await database.keys();
+    if (held === undefined) return undefined;
+    return { installation: held.installation, records: await sharedKeyRecords(held.keys) };
+  } finally {
+    await database.close();
+  }
+}
+
+/** The database if one is configured, otherwise the file. */
+async function openForReading({ databaseUrl, dataDirectory }: Config) {
+  return databaseUrl === undefined
+    ? openAuditFile(databaseFileOf(dataDirectory))
+    : await (await import("../stores/postgres/audit-database.ts")).openAuditDatabase(databaseUrl);
 }
 
 /**

@@ -52,6 +52,7 @@ async function run(args: readonly string[], input: string | Typist = ""): Promis
     startTemporary: () => assert.fail("no Cofre is started"),
     beginIncarnation: () => assert.fail("no incarnation begins"),
     recoverKeys: () => assert.fail("no keys are recovered"),
+    storedKeys: () => assert.fail("no keys are read"),
     restore: () => assert.fail("nothing is restored"),
     openAudit: () => assert.fail("no audit log is read"),
     stopRequested: () => assert.fail("the ceremony ends by itself"),

@@ -1,0 +1,114 @@
+import type { Config } from "../config/settings.ts";
+import { formatInstant } from "../kernel/calendar.ts";
+import { day, type Instant } from "../kernel/instant.ts";
+import { type KeyRecord, keyNameOf } from "../vault/records/key-record.ts";
+import { recoverableKeyOf } from "../vault/recovery/recovery-wraps.ts";
+import { ClientProblem, tellingProblems } from "./client-problem.ts";
+import { type ClientCommand, type CommandHost, exitCodes, type StoredKeys } from "./command.ts";
+
+/** Characters of a check value and of a recovery key's fingerprint that people compare. */
+const shownCheck = 6;
+const shownFingerprint = "sha256:".length + 12;
+
+/** Reads the key records of the database. Opens no key, so it needs neither the root key nor a server. */
+export const keysCommand: ClientCommand = {
+  summary: "list the keys of the installation, with their states and ages",
+  details:
+    "Keys of merchants are not listed. It reads the database, with or without a running server, and opens no key. The check value identifies a key without revealing it.",
+  words: ["status"],
+  needsWord: true,
+  options: {
+    "--data-dir": { form: "D", doc: "directory of the database, instead of COFRE_DATA_DIR" },
+    "--json": { doc: "print a JSON object" },
+  },
+  examples: ["cofre keys status", "cofre keys status --json"],
+  run: ({ flags }, host) =>
+    tellingProblems(host.fail, async () => {
+      const from = flags.get("--data-dir");
+      const reading = host.config(new Map(from === undefined ? [] : [["--data-dir", from]]));
+      if ("problems" in reading)
+        throw new ClientProblem(reading.problems.join("\n"), { misuse: true });
+      const { dataDirectory: folder, databaseUrl } = reading.config;
+      if (folder === ":memory:" && databaseUrl === undefined)
+        throw new ClientProblem("COFRE_DATA_DIR is :memory:, which keeps no keys.", {
+          misuse: true,
+        });
+      const stored = await storedKeys(reading.config, host);
+      const now = host.clock.now();
+      const keys = stored.records.map((record) => shownKey(record, now));
+      if (flags.has("--json"))
+        host.print(JSON.stringify({ installation: stored.installation, keys }));
+      else printTable(stored.installation, keys, host);
+      return exitCodes.done;
+    }),
+};
+
+async function storedKeys(config: Config, host: CommandHost): Promise<StoredKeys> {
+  let stored: StoredKeys | undefined;
+  try {
+    stored = await host.storedKeys(config);
+  } catch (error) {
+    // Errors of the stores have fixed texts, which quote no stored data.
+    if (!(error instanceof Error) || !("code" in error)) throw error;
+    throw new ClientProblem(`${error.message}.`);
+  }
+  if (stored === undefined || stored.records.length === 0)
+    throw new ClientProblem(
+      "The database has no key records: it is new, or its installation keeps its keys in keys.<n>.json.",
+    );
+  return stored;
+}
+
+interface ShownKey {
+  readonly key: string;
+  readonly state: string;
+  readonly made: string;
+  readonly age_days: number;
+  readonly wrapped_by: readonly string[];
+  readonly check: string;
+}
+
+function shownKey(record: KeyRecord, now: Instant): ShownKey {
+  return {
+    key: keyNameOf(record),
+    state: record.state,
+    made: formatInstant(record.createdAt),
+    age_days: Math.max(0, Math.floor((now - record.createdAt) / day)),
+    wrapped_by: record.wraps.flatMap(({ root, bytes }) => {
+      const recovery = recoverableKeyOf(bytes)?.recoveryKey;
+      return recovery === undefined ? [root] : [root, `recovery ${recovery}`];
+    }),
+    check: Buffer.from(record.check).toString("hex").slice(0, shownCheck).toUpperCase(),
+  };
+}
+
+const heads = ["key", "state", "made", "days", "wrapped by", "check"] as const;
+
+function printTable(installation: string, keys: readonly ShownKey[], host: CommandHost): void {
+  const rows = keys.map(({ key, state, made, age_days: days, wrapped_by: roots, check }) => [
+    key,
+    state,
+    made.slice(0, 10),
+    String(days),
+    roots
+      .map((root) =>
+        root.replace(
+          /^recovery (.*)$/,
+          (_, name: string) => `recovery ${name.slice(0, shownFingerprint)}`,
+        ),
+      )
+      .join(", "),
+    check,
+  ]);
+  const widths = heads.map((head, at) =>
+    Math.max(head.length, ...rows.map((row) => row[at]?.length ?? 0)),
+  );
+  const line = (cells: readonly string[]) =>
+    cells
+      .map((cell, at) => cell.padEnd(widths[at] ?? 0))
+      .join("  ")
+      .trimEnd();
+  host.print(`installation ${installation}`);
+  host.print(host.styled("heading", line(heads)));
+  for (const row of rows) host.print(line(row));
+}
