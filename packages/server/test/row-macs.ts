@@ -6,34 +6,56 @@ import { SystemRandom } from "../src/kernel/system-random.ts";
 import { readOnlyKeyRecords, sharedKeyRecords } from "../src/start/key-record-storage.ts";
 import { openAuditFile } from "../src/stores/embedded/audit-file.ts";
 import { openAuditDatabase } from "../src/stores/postgres/audit-database.ts";
+import { Keyring } from "../src/vault/keyring.ts";
 import { RecordKeyring } from "../src/vault/records/record-keyring.ts";
 import { openKeyFiles } from "../src/vault/root-key-file.ts";
-import type { RowMacs } from "../src/vault/row-mac.ts";
+import { noEarlierRows, RowMacs } from "../src/vault/row-mac.ts";
+
+interface InstallationKeys {
+  /** The key above the merchants' keys for digests of tokens. */
+  readonly tokens: KeyObject;
+  readonly macs: RowMacs;
+}
 
 /**
  * The keys of an installation whose first start has made this data directory: its records in
- * `databaseUrl`, or in the directory's file.
+ * `databaseUrl`, or in the directory's file; those of an earlier version are in files.
  */
-async function keyringOf(directory: string, databaseUrl?: string): Promise<RecordKeyring> {
+async function keysOf(directory: string, databaseUrl?: string): Promise<InstallationKeys> {
   const audit =
     databaseUrl === undefined
       ? openAuditFile(join(directory, "cofre.db"))
       : await openAuditDatabase(new Secret(databaseUrl));
   try {
     const held = await audit.keys();
-    if (held === undefined) throw new Error("the installation has no key records");
-    const random = new SystemRandom();
-    const environment = "sandbox";
-    const { provider } = await openKeyFiles({ directory, environment, create: false, random });
-    return await RecordKeyring.open({
+    const stored = held === undefined ? [] : await sharedKeyRecords(held.keys);
+    const [environment, random, clock] = ["sandbox", new SystemRandom(), systemClock] as const;
+    const files = await openKeyFiles({ directory, environment, create: false, random });
+    const { provider, store } = files;
+    if (held === undefined || stored.length === 0) {
+      const keyring = await Keyring.open({
+        provider,
+        store,
+        environment,
+        random,
+        clock,
+        create: false,
+      });
+      return {
+        tokens: keyring.derivedKey("token digest 1"),
+        macs: new RowMacs((label) => keyring.derivedKey(label), noEarlierRows),
+      };
+    }
+    const keyring = await RecordKeyring.open({
       provider,
-      stored: await sharedKeyRecords(held.keys),
+      stored,
       installation: held.installation,
       records: () =>
         readOnlyKeyRecords({ keyRecords: async () => [], merchantKeyRecords: async () => [] }),
       random,
-      clock: systemClock,
+      clock,
     });
+    return { tokens: keyring.derivedKey("tokens", "token digests"), macs: keyring.macs };
   } finally {
     await audit.close();
   }
@@ -44,12 +66,9 @@ export async function tokenDigestsOf(
   directory: string,
   databaseUrl?: string,
 ): Promise<(merchantId: string, token: string) => string> {
-  const root: KeyObject = (await keyringOf(directory, databaseUrl)).derivedKey(
-    "tokens",
-    "token digests",
-  );
+  const { tokens } = await keysOf(directory, databaseUrl);
   return (merchantId, token) => {
-    const key = createHmac("sha256", root).update(merchantId).digest();
+    const key = createHmac("sha256", tokens).update(merchantId).digest();
     return createHmac("sha256", key)
       .update(createHash("sha256").update(token).digest())
       .digest("hex");
@@ -58,5 +77,5 @@ export async function tokenDigestsOf(
 
 /** The MACs of an installation, for rows that a test writes without its server. */
 export async function rowMacsOf(directory: string, databaseUrl?: string): Promise<RowMacs> {
-  return (await keyringOf(directory, databaseUrl)).macs;
+  return (await keysOf(directory, databaseUrl)).macs;
 }
