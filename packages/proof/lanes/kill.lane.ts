@@ -81,9 +81,10 @@ describe("controls: the judge objects", () => {
       {
         name: "a change is acknowledged before it is committed",
         file: "stores/embedded/embedded-store.ts",
-        find: "const outcome = await this.#writer.submit(message);",
+        find: "outcome = await this.#writer.submit(message);\n    } finally {",
         replace: `void this.#writer.submit(message);
-    const outcome: Outcome = "committed";`,
+      outcome = "committed";
+    } finally {`,
       },
       12,
       slow,
