@@ -146,14 +146,30 @@ function pathItem(
   if (declared === "page" || declared === "console") return [];
   if (declared === "not implemented") {
     const post = notHere(endpoint);
-    return [[path, { get: { ...post, operationId: `${post.operationId}ByGet` }, post }]];
+    return [[path, { get: byGet(post), post }]];
   }
   const doc = { ...declared, example: exampleAt(now, declared) };
   const post = operationOf(endpoint, doc);
   if (family === "json") return [[path, { post }]];
   const { requestBody: _, ...rest } = post;
   const parameters = [...doc.fields.flatMap(parameterOf), ...(post.parameters ?? [])];
-  return [[path, { get: { ...rest, operationId: `${post.operationId}ByGet`, parameters }, post }]];
+  return [[path, { get: byGet({ ...rest, parameters }), post }]];
+}
+
+/** The operation with its fields in the address, which can be too long. */
+function byGet(operation: OperationObject): OperationObject {
+  return {
+    ...operation,
+    operationId: `${operation.operationId}ByGet`,
+    responses: {
+      ...operation.responses,
+      "431": {
+        description:
+          "The address and the headers together are too large (COFRE-137). Send the fields in the body of a POST.",
+        content: content(refTo(errorSchema)),
+      },
+    },
+  };
 }
 
 const notHereCodes: readonly ErrorCode[] = ["COFRE-9", "COFRE-23"];
@@ -235,6 +251,7 @@ export function codesOf(endpoint: ServedEndpoint, doc: EndpointDoc): readonly st
   );
   const all = new Set([
     ...keyCodes,
+    ...(endpoint.key === "public" ? (["COFRE-178"] as const) : []),
     ...rules,
     ...ends,
     ...(doc.codes ?? []),
@@ -282,6 +299,11 @@ function answersOf(endpoint: ServedEndpoint, doc: EndpointDoc): Readonly<Record<
         { description: "The key is invalid.", content: content(refTo(schema)) },
       ]),
     ),
+    "429": {
+      description:
+        "Too many requests of the account, or of this network with a public key. Nothing was done. Retry after the time in Retry-After.",
+      content: content(refTo(errorSchema)),
+    },
     "503": {
       description:
         "The server is overloaded or stopping, or the store cannot write. Nothing was done. Retry later.",

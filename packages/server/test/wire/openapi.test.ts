@@ -275,6 +275,24 @@ describe("the OpenAPI description", () => {
     assert.notDeepEqual(mismatches(schema, { status: "ERROR" }, api), []);
   });
 
+  test("the statuses of a too long address and of a public key's limits are described", async () => {
+    const long = "x".repeat(20_000);
+    const settings = { publicRequestsPerMinute: 1 };
+    await server.postJson("/__cofre/settings", { integration_key: integrationKey, settings });
+    const card = { public_integration_key: publicIntegrationKey, card: testCard, country: "br" };
+    const answers = [];
+    for (let request = 0; request < 2; request += 1)
+      answers.push(await server.postJson("/ws/token", card));
+    await restart();
+    const { status } = answers.at(-1) ?? {};
+    const { status: tooLong } = await fetch(`${server.url}/ws/refund?description=${long}`);
+    assert.deepEqual([status, tooLong], [429, 431]);
+    assert.ok("429" in (api.paths["/ws/token"]?.post?.responses ?? {}));
+    assert.ok("431" in (api.paths["/ws/refund"]?.get?.responses ?? {}));
+    const codes = api.paths["/ws/token"]?.post?.["x-errors"].map(({ code }) => code);
+    assert.equal(codes?.includes("COFRE-178"), true);
+  });
+
   test("probes are as described", async () => {
     for (const path of ["/healthz", "/readyz"])
       assert.equal((await read(path, await fetch(server.url + path))).code, "SUCCESS");
