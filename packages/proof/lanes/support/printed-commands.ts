@@ -70,8 +70,8 @@ export const ways: Readonly<Record<string, readonly (Way | readonly Way[])[]>> =
     // The lane begins with it, and with the charge.
     by("packages/proof/lanes/docs.lane.ts"),
     by("packages/proof/lanes/docs.lane.ts"),
-    [dockerLane, not("builds the package that packages/server/README.md's block is executed with")],
-    not("CI itself does it (.ci/run)"),
+    [dockerLane, run({ until: served })],
+    not("is the steps `install` and `tests` of .ci/run"),
     printedTest,
     printedTest,
     printedTest,
@@ -92,9 +92,7 @@ export const ways: Readonly<Record<string, readonly (Way | readonly Way[])[]>> =
   ],
   "docs/concepts/routing.md": [run({ shows: /"backup"/ }), run({ shows: /\S/ })],
   "docs/concepts/unknown-outcomes.md": [run({ shows: /\S/ })],
-  "docs/concepts/upstream.md": [
-    not("needs a server with a certificate for its host: the upstream lane starts one"),
-  ],
+  "docs/concepts/upstream.md": [by("packages/proof/lanes/docs.lane.ts")],
   "docs/correctness.md": [
     [
       not("is the lanes themselves"),
@@ -141,7 +139,7 @@ export const ways: Readonly<Record<string, readonly (Way | readonly Way[])[]>> =
   "docs/operate/backup.md": [
     run({ replace: { "/mnt": "{folder}/mnt" } }),
     run({ replace: { "/mnt": "{folder}/mnt" }, shows: /cofre-2026-01-31/ }),
-    not("needs a PostgreSQL with an archive"),
+    by("packages/proof/lanes/docs.lane.ts"),
     [
       run({ replace: { "/mnt": "{folder}/mnt", rehearsal: "{folder}/rehearsal" } }),
       run({ replace: { "/mnt": "{folder}/mnt", rehearsal: "{folder}/rehearsal" } }),
@@ -150,13 +148,13 @@ export const ways: Readonly<Record<string, readonly (Way | readonly Way[])[]>> =
     ],
   ],
   "docs/operate/key-services.md": [
-    not("needs OpenBao with a certificate: the custody lane starts one"),
+    by("packages/proof/lanes/custody.lane.ts"),
     not("needs an account of AWS: the custody lane uses moto and local-kms"),
-    not("needs SoftHSM: the custody lane starts the server with it"),
+    by("packages/proof/lanes/custody.lane.ts"),
   ],
   "docs/operate/postgres.md": [
-    not("needs a PostgreSQL with a certificate: the postgres lane starts one without"),
-    not("needs a PostgreSQL with a certificate: the upgrade lane moves a store"),
+    by("packages/proof/lanes/docs.lane.ts"),
+    by("packages/proof/lanes/docs.lane.ts"),
   ],
   "docs/operate/recovery.md": [
     not("is a ceremony at a terminal, which cli/recovery/recovery.test.ts plays"),

@@ -21,7 +21,7 @@ import { systemScheduler } from "../../../server/src/kernel/system-scheduler.ts"
 import { readRootKey } from "../../../server/src/config/root-key-address.ts";
 import { createPkcs11KeyProvider } from "../../../server/src/vault/providers/pkcs11-key-provider.ts";
 
-const softHsm = [
+export const softHsm = [
   "/usr/lib/softhsm/libsofthsm2.so",
   "/usr/lib/x86_64-linux-gnu/softhsm/libsofthsm2.so",
   "/usr/lib/aarch64-linux-gnu/softhsm/libsofthsm2.so",
