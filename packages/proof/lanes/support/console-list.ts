@@ -261,17 +261,9 @@ export function listTests({ server, made, inConsole }: ConsoleGiven): void {
     });
   });
 
-  for (const width of [390, 1_280])
+  for (const width of [1_280])
     test(`letters of twice the size fit at ${width} pixels`, async () => {
-      // Nothing listens there: the page of the webhook says when it is sent again.
-      const change = (notificationUrl: string) =>
-        server().postJson("/__cofre/settings", {
-          integration_key: integrationKey,
-          settings: { notificationUrl },
-        });
-      await change("http://127.0.0.1:4571/a-receiver");
       const { hash } = await made();
-      await change("");
       const { body } = await server().postJson("/__cofre/notifications", {
         integration_key: integrationKey,
         hash,
