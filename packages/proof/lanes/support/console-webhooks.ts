@@ -73,6 +73,8 @@ export function webhookTests({ server, receiver, made, inConsole, picture }: Con
       await page.getByLabel("Type").selectOption("refund");
       await page.getByText("No entries match.").waitFor();
       await page.getByRole("link", { name: "Show all" }).click();
+      // The fields are empty again with the list.
+      await rowOf(page, later.code).waitFor();
       await page.getByLabel("Receiver").selectOption("payment's own address");
       await row.waitFor();
       await rowOf(page, later.code).waitFor({ state: "detached" });
