@@ -183,7 +183,7 @@ interface Installation {
   readonly shares: readonly string[];
 }
 
-/** An installation with cards, stopped. `root`: the settings of its root key, if it is no file. */
+/** An installation with cards, stopped. `root`: the settings of a root key that is not a file. */
 async function installation(
   context: TestContext,
   root: Readonly<Record<string, string>> = {},
