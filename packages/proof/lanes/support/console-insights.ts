@@ -183,6 +183,8 @@ export function insightsTests({ browser, picture }: InsightsGiven): void {
       ]);
       await page.keyboard.press("g");
       await page.keyboard.press("i");
+      // The form before the address changed is gone: a choice in it would go with it.
+      await page.waitForFunction("document.querySelector('[name=currency]')?.value === ''");
       await page.getByLabel("Period").selectOption("range");
       await page.getByLabel("First day").fill("2026-01-01");
       await page.getByRole("button", { name: "Show" }).click();
