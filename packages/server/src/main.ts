@@ -379,7 +379,7 @@ function bannerFor(
   address: { readonly host: string; readonly port: number },
   keys: FirstStartKeys,
 ): string {
-  return firstStartBanner(startFacts(config, address, keys));
+  return firstStartBanner(startFacts(config, address, keys), styledFor(process.stderr));
 }
 
 function startFacts(

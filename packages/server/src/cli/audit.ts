@@ -22,6 +22,7 @@ import {
   exitCodes,
   type OpenAudit,
 } from "./command.ts";
+import type { Styled } from "./styled.ts";
 
 const piece = 1_000;
 /** Enough for some hundred years with one head per hour; a larger file is not a list of heads. */
@@ -151,7 +152,9 @@ async function list(
   for (let { after } = filter; ;) {
     const rows = await log.auditAfter(after, piece);
     for (const entry of rows.map(entryOf).filter((each) => fits(each, filter, id))) {
-      host.print(flags.has("--json") ? JSON.stringify(shownEntry(entry)) : lineOf(entry));
+      host.print(
+        flags.has("--json") ? JSON.stringify(shownEntry(entry)) : lineOf(entry, host.styled),
+      );
       printed += 1;
     }
     after = rows.at(-1)?.number ?? after;
@@ -179,7 +182,7 @@ function fits(
  * `17  2026-01-31T12:00:00.000Z  ana  capture  done  6f...  account 0a1b2c3d, status 200; result of
  * 16; from 192.0.2.1`.
  */
-function lineOf(entry: AuditEntry): string {
+function lineOf(entry: AuditEntry, styled: Styled): string {
   const { number, at, actor, action, result, target, detail, completes, origin } =
     shownEntry(entry);
   const more = [
@@ -196,7 +199,8 @@ function lineOf(entry: AuditEntry): string {
     printable(target ?? "-"),
     more.filter((each) => each !== "").join("; "),
   ];
-  return words.join("  ").trimEnd();
+  const line = words.join("  ").trimEnd();
+  return result === "refused" ? styled("failure", line) : line;
 }
 
 // --- verify and head -----------------------------------------------------------------------------
@@ -234,8 +238,8 @@ async function verify(
   } else {
     host.print(
       fault === undefined
-        ? intactText(verified, storedHeads.length)
-        : faultText(fault, matchingHead),
+        ? host.styled("success", intactText(verified, storedHeads.length))
+        : host.styled("failure", faultText(fault, matchingHead)),
     );
     if (log.isGenuine === undefined)
       host.say("There are no keys in COFRE_DATA_DIR, so the MACs of the entries were not checked.");

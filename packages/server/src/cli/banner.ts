@@ -2,6 +2,7 @@ import { clientNames } from "./client-variables.ts";
 import { wirePaths } from "../interface/paths.ts";
 import { exampleDueDate } from "../vault/card-due-date.ts";
 import type { Instant } from "../kernel/instant.ts";
+import { plain, type Styled } from "./styled.ts";
 
 /**
  * The output of the first start. Keys are undefined when the operator chose them: those are not
@@ -38,15 +39,15 @@ export function tlsLines(port: number): string {
  * The address, the keys, the console, and three commands that can be copied into a shell one after
  * the other without changes.
  */
-export function firstStartBanner(start: FirstStart): string {
+export function firstStartBanner(start: FirstStart, styled: Styled = plain): string {
   const url = baseUrl(start.host, start.port);
   const key = start.integrationKey ?? "'\"$COFRE_SANDBOX_INTEGRATION_KEY\"'";
   return `
-Cofre is listening at ${url}
+${styled("heading", `Cofre is listening at ${url}`)}
 
-${accountLines(start)}
-${start.isConsoleByKey ? consoleLines(url, start.integrationKey) : ""}
-Run these commands in a shell, one after the other:
+${accountLines(start, styled)}
+${start.isConsoleByKey ? consoleLines(url, start.integrationKey, styled) : ""}
+${styled("heading", "Run these commands in a shell, one after the other:")}
 
 ${firstMinute(url, key, exampleDueDate(start.now)).join("\n\n")}
 
@@ -54,10 +55,10 @@ ${firstMinute(url, key, exampleDueDate(start.now)).join("\n\n")}
 }
 
 /** The keys of a new account. */
-export function accountLines(start: FirstStart): string {
+export function accountLines(start: FirstStart, styled: Styled = plain): string {
   return `A sandbox account was created. ${keysTitle(start)}
-  integration key         ${start.integrationKey ?? "the value of COFRE_SANDBOX_INTEGRATION_KEY"}
-  public integration key  ${start.publicIntegrationKey ?? "the value of COFRE_SANDBOX_PUBLIC_INTEGRATION_KEY"}`;
+  ${styled("name", "integration key")}         ${start.integrationKey ?? "the value of COFRE_SANDBOX_INTEGRATION_KEY"}
+  ${styled("name", "public integration key")}  ${start.publicIntegrationKey ?? "the value of COFRE_SANDBOX_PUBLIC_INTEGRATION_KEY"}`;
 }
 
 /** The address of the console, for later starts: keys are shown at the first start only. */
@@ -81,14 +82,14 @@ function keysTitle({ integrationKey, publicIntegrationKey }: FirstStart): string
     : "These keys are shown only now:";
 }
 
-function consoleLines(url: string, integrationKey: string | undefined): string {
+function consoleLines(url: string, integrationKey: string | undefined, styled: Styled): string {
   return integrationKey === undefined
     ? `
-The console, which asks for the integration key:
+${styled("heading", "The console, which asks for the integration key:")}
   ${url}/
 `
     : `
-The console, opened with the key after the #:
+${styled("heading", "The console, opened with the key after the #:")}
   ${url}/#key=${integrationKey}
 `;
 }

@@ -7,7 +7,7 @@ import {
   type ExitCode,
   exitCodes,
 } from "./command.ts";
-import { lineAsJson, lineAsText } from "./notification-line.ts";
+import { lineAsJson, lineAsText, type NotificationLine } from "./notification-line.ts";
 import { isLoopback, openReceiver } from "./http.ts";
 import { Listener } from "./listener.ts";
 import { portOf } from "./port-of.ts";
@@ -40,7 +40,8 @@ async function listen(call: CommandCall, host: CommandHost): Promise<ExitCode> {
   const client = clientOf(call, host);
   // Checks that Cofre is running and accepts the key, before anything is opened.
   await client.endpoints();
-  const show = call.flags.has("--json") ? lineAsJson : lineAsText;
+  const show = (line: NotificationLine): string =>
+    call.flags.has("--json") ? lineAsJson(line) : lineAsText(line, host.styled);
   const listener = new Listener({
     ...host,
     client,

@@ -1,5 +1,6 @@
 import { formatTimestamp } from "../kernel/calendar.ts";
 import type { Instant } from "../kernel/instant.ts";
+import type { Styled } from "./styled.ts";
 
 /**
  * The printed data of one message. Contains only values whose format was verified, because any
@@ -48,14 +49,15 @@ const forwardedWords = {
   cut: "the program has cut the connection",
 } as const satisfies Record<Forwarded, string>;
 
-export function lineAsText(line: NotificationLine): string {
+/** Red if the signature does not verify. */
+export function lineAsText(line: NotificationLine, styled: Styled): string {
   const payments = line.payments.map(({ hash, status }) => `${hash} ${status ?? "??"}`);
   const notes = [
     ...(line.repeat ? ["repeat"] : []),
     ...(line.late ? ["fills a gap"] : []),
     ...(line.gap === undefined ? [] : [`not received yet: ${rangeText(line.gap)}`]),
   ];
-  return [
+  const text = [
     formatTimestamp(line.at),
     `#${line.sequence ?? "?"}`,
     (line.kind ?? "(no notification)").padEnd(10),
@@ -65,6 +67,7 @@ export function lineAsText(line: NotificationLine): string {
     `answered ${line.answered}${line.forwarded === undefined ? "" : ` (${forwardedWords[line.forwarded]})`}`,
     ...notes.map((note) => `[${note}]`),
   ].join("  ");
+  return line.problems.length === 0 ? text : styled("failure", text);
 }
 
 function rangeText([first, last]: readonly [number, number]): string {

@@ -7,6 +7,7 @@ import {
   type ExitCode,
   exitCodes,
 } from "./command.ts";
+import type { Styled } from "./styled.ts";
 
 /** Most calls, each of which lists or sends hundreds. */
 const maxCalls = 1_000;
@@ -46,7 +47,7 @@ async function list(call: CommandCall, host: CommandHost): Promise<ExitCode> {
   for (let calls = 0; calls < maxCalls; calls += 1) {
     const page = await client.notifications(after);
     for (const each of page)
-      host.print(call.flags.has("--json") ? JSON.stringify(each) : lineOf(each));
+      host.print(call.flags.has("--json") ? JSON.stringify(each) : lineOf(each, host.styled));
     const last = page.at(-1)?.["number"];
     if (typeof last !== "number") break;
     after = last;
@@ -54,13 +55,11 @@ async function list(call: CommandCall, host: CommandHost): Promise<ExitCode> {
   return exitCodes.done;
 }
 
-function lineOf({
-  number,
-  at,
-  notification_type: kind,
-  hash,
-  deliveries,
-}: Readonly<Record<string, unknown>>): string {
+/** Red if a delivery was given up. */
+function lineOf(
+  { number, at, notification_type: kind, hash, deliveries }: Readonly<Record<string, unknown>>,
+  styled: Styled,
+): string {
   const list: unknown[] = Array.isArray(deliveries) ? deliveries : [];
   const shown = list
     .filter(isRecord)
@@ -75,7 +74,10 @@ function lineOf({
       return `${printable(endpoint)}: ${facts.filter((fact) => fact !== "").join(", ")}`;
     });
   const receivers = shown.length === 0 ? "no receivers" : shown.join("; ");
-  return `${printable(at)}  #${Number(number)}  ${printable(kind).padEnd(10)}  ${printable(hash)}  ${receivers}`;
+  const line = `${printable(at)}  #${Number(number)}  ${printable(kind).padEnd(10)}  ${printable(hash)}  ${receivers}`;
+  return list.filter(isRecord).some(({ state }) => state === "failed")
+    ? styled("failure", line)
+    : line;
 }
 
 async function resend(call: CommandCall, host: CommandHost): Promise<ExitCode> {

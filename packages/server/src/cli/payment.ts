@@ -1,6 +1,7 @@
 import { ClientProblem, tellingProblems } from "./client-problem.ts";
 import { clientOf, clientOptions, isRecord, printable } from "./cofre-client.ts";
 import { type ClientCommand, exitCodes } from "./command.ts";
+import { plain, type Styled } from "./styled.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -33,16 +34,16 @@ export const paymentCommand: ClientCommand = {
         });
         const lines = isTimeline ? timelineLines : linesOf;
         if (call.flags.has("--json")) host.print(JSON.stringify(answer));
-        else for (const line of lines(answer)) host.print(line);
+        else for (const line of lines(answer, host.styled)) host.print(line);
       }
       return exitCodes.done;
     }),
 };
 
-function linesOf({ hash, state, facts, money, price, problems }: Fields): string[] {
+function linesOf({ hash, state, facts, money, price, problems }: Fields, styled: Styled): string[] {
   return [
-    `${printable(hash)}  ${printable(state)}`,
-    "  money",
+    styled("heading", `${printable(hash)}  ${printable(state)}`),
+    styled("name", "  money"),
     ...recordsIn(money).map(({ currency, ...amounts }) => {
       const shown = Object.entries(amounts).map(
         ([name, amount]) => `${printable(name)} ${shownValue(amount)}`,
@@ -52,7 +53,7 @@ function linesOf({ hash, state, facts, money, price, problems }: Fields): string
     ...recordsIn(price).map(
       ({ part, text }) => `    ${printable(part).padEnd(8)}  ${printable(text)}`,
     ),
-    "  timeline",
+    styled("name", "  timeline"),
     ...recordsIn(facts).map(({ version, at, fact, attempt, by, ...detail }) => {
       const more = Object.entries({ by, attempt, ...detail }).flatMap(([name, value]) =>
         value === undefined || value === null ? [] : [`${printable(name)} ${shownValue(value)}`],
@@ -60,12 +61,17 @@ function linesOf({ hash, state, facts, money, price, problems }: Fields): string
       return `    ${printable(at)}  v${shownValue(version)}  ${printable(fact).padEnd(24)}  ${more.join("  ")}`.trimEnd();
     }),
     // Never, unless the books are broken.
-    ...(Array.isArray(problems) ? problems.map((each) => `  PROBLEM: ${printable(each)}`) : []),
+    ...(Array.isArray(problems)
+      ? problems.map((each) => styled("failure", `  PROBLEM: ${printable(each)}`))
+      : []),
   ];
 }
 
 /** A payment's timeline as text. */
-export function timelineLines({ hash, state, entries, recording }: Fields): string[] {
+export function timelineLines(
+  { hash, state, entries, recording }: Fields,
+  styled: Styled = plain,
+): string[] {
   const { since, complete } = isRecord(recording) ? recording : {};
   const missing = `Requests, acquirer calls and attempts are kept in memory only: ${
     typeof since === "string"
@@ -73,10 +79,10 @@ export function timelineLines({ hash, state, entries, recording }: Fields): stri
       : "none are available"
   }.`;
   return [
-    `${printable(hash)}  ${printable(state)}`,
+    styled("heading", `${printable(hash)}  ${printable(state)}`),
     ...recordsIn(entries).map(
       ({ at, kind, text }) =>
-        `  ${printable(at)}  ${printable(kind).padEnd(12)}  ${printable(text)}`,
+        `  ${printable(at)}  ${styled("name", printable(kind).padEnd(12))}  ${printable(text)}`,
     ),
     ...(complete === true ? [] : [`  ${missing}`]),
   ];

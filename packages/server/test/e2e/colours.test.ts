@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { cleanEnvironment } from "../command.ts";
+import { cleanEnvironment, Command, temporaryFolder } from "../command.ts";
+import { directBody, integrationKey, startTestServer } from "../server.ts";
 
 const program = fileURLToPath(new URL("../../bin/cofre.js", import.meta.url));
 
@@ -60,5 +61,33 @@ describe("colours", () => {
       assert.ok(!run("pipe", args).includes(escape), args.join(" "));
       assert.ok(run("pipe", args, { FORCE_COLOR: "1" }).includes(escape), args.join(" "));
     }
+  });
+
+  test("lists and timelines show their headings, and in red what failed", async (context) => {
+    await using server = await startTestServer();
+    await server.postJson("/ws/direct", directBody("order-1"));
+    const shown = async (...args: readonly string[]): Promise<string> => {
+      const command = Command.cofre(context, args, {
+        COFRE_PORT: String(server.port),
+        COFRE_SANDBOX_INTEGRATION_KEY: integrationKey,
+        FORCE_COLOR: "1",
+      });
+      assert.equal(await command.code(), 0, command.stderr);
+      return command.stdout;
+    };
+    assert.ok((await shown("payment", "order-1")).startsWith(bold));
+    const timeline = await shown("payment", "timeline", "order-1");
+    assert.ok(timeline.startsWith(bold), timeline);
+    assert.ok(timeline.includes(`${escape}[36mrequest `), timeline);
+  });
+
+  test("the first start shows the address and the names of the keys", async (context) => {
+    const command = Command.cofre(context, ["start", "--port", "0"], {
+      COFRE_DATA_DIR: temporaryFolder(context),
+      FORCE_COLOR: "1",
+    });
+    await command.stderrMatch(/Run these commands/);
+    assert.ok(command.stderr.includes(`${bold}Cofre is listening at http`), command.stderr);
+    assert.ok(command.stderr.includes(`${escape}[36mintegration key`), command.stderr);
   });
 });
