@@ -81,7 +81,7 @@ const moves: readonly Move[] = [early, late].flatMap((now): Move[] => [
   [
     "reroute",
     (payment) =>
-      payment.rerouted === undefined
+      payment.reroutedTo === undefined
         ? decisions.decideReroute(
             payment,
             payment.attempt?.number ?? 0,

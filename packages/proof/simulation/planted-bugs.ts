@@ -338,9 +338,9 @@ const plantedPaymentBugs: readonly PlantedBug[] = [
   },
   {
     name: "the authorization at the second acquirer is looked for under the first one's reference",
-    file: "payment/payment.ts",
-    find: `    : { connector: rerouted.connector, authorization: rerouted.attempt };`,
-    replace: `    : { connector: rerouted.connector, authorization: 1 };`,
+    file: "operations/follow-up.ts",
+    find: `attemptReference(payment.id, payment.authorization)`,
+    replace: `attemptReference(payment.id, 1)`,
   },
 ];
 

@@ -57,7 +57,7 @@ describe("an approval that finds its attempt ended otherwise", () => {
       "approved, and given up by the merchant",
     );
     // The first acquirer declined, and the other one approved.
-    const rerouted = { ...held, rerouted: { connector: "other", attempt: 2 } };
+    const rerouted = { ...held, authorization: 2, reroutedTo: "other" };
     assert.deepEqual(outcome(rerouted, late), ["authorization", "authorized", 0]);
     assert.equal(met(rerouted, { ...late, attempt: 2 }), undefined);
   });

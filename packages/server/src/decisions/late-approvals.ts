@@ -1,7 +1,7 @@
 import { assert } from "../kernel/assert.ts";
 import type { Instant } from "../kernel/instant.ts";
 import { captureEntries, releaseEntries } from "../ledger/postings.ts";
-import { type Attempt, carrierOf, type Payment } from "../payment/payment.ts";
+import type { Attempt, Payment } from "../payment/payment.ts";
 import type { RefundId } from "../payment/refund.ts";
 import type { FactSource } from "../stores/change.ts";
 import { decideMarkForReview, decideUnanswered } from "./payment-decisions.ts";
@@ -68,8 +68,7 @@ function decideLateAuthorization(
   now: Instant,
   by: FactSource,
 ): LateApprovalDecision | undefined {
-  if (payment.verdict?.approved === true && carrierOf(payment).authorization === attempt)
-    return undefined;
+  if (payment.verdict?.approved === true && payment.authorization === attempt) return undefined;
   // Recovery may be about to accept a "not found" from an acquirer that had not processed it yet:
   // the authorization is reversed in any case.
   const isExpected = payment.state === "reversing";

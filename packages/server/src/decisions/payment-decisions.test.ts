@@ -157,6 +157,7 @@ describe("the intention of a payment", () => {
           attempt: attemptOf("sale", 1),
           attempts: 1,
           verdict: undefined,
+          authorization: 1,
           needsReview: false,
         },
         replaces: undefined,
@@ -339,7 +340,8 @@ describe("another acquirer", () => {
     const changed = {
       attempt: { ...attemptOf("sale", 2), checks: 0 },
       attempts: 2,
-      rerouted: { connector: "second", attempt: 2 },
+      authorization: 2,
+      reroutedTo: "second",
     };
     assertChange(
       decideReroute(payment, 1, { ...declined, responseCode: "96" }, "second", now, answerBy),

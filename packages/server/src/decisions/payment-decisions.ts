@@ -76,6 +76,7 @@ export function decideIntention(
     review: "none",
     attempt: undefined,
     attempts: 0,
+    authorization: 1,
     verdict: undefined,
     needsReview: false,
   };
@@ -213,7 +214,8 @@ export function decideReroute(
   const next = changed(payment, {
     attempt: again,
     attempts: number,
-    rerouted: { connector, attempt: number },
+    authorization: number,
+    reroutedTo: connector,
   });
   const cause = outcome.kind === "declined" ? outcome.responseCode : outcome.kind;
   return change(now, next, payment.version, [

@@ -56,6 +56,8 @@ export function isFinal(state: PaymentState): boolean {
   return paymentMachine.final.includes(state);
 }
 
+const authorizing: readonly AttemptKind[] = ["authorize", "sale"];
+
 export function startAttempt(
   payment: Payment,
   fact: PaymentFact,
@@ -75,7 +77,8 @@ export function startAttempt(
     checks: 0,
     recheckAt: recheckAfter(answerBy, 0),
   };
-  return { ...advance(payment, fact, now), attempt, attempts: number };
+  const authorization = authorizing.includes(kind) ? number : payment.authorization;
+  return { ...advance(payment, fact, now), attempt, attempts: number, authorization };
 }
 
 export function settle(

@@ -77,6 +77,7 @@ function paymentOf(
     attempt: undefined,
     attempts: 1,
     verdict: undefined,
+    authorization: 1,
     needsReview: false,
   };
 }

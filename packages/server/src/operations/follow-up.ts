@@ -2,7 +2,7 @@ import type { Connector, FollowUpRequest, OriginalAuthorization } from "../conne
 import { assert } from "../kernel/assert.ts";
 import type { Instant } from "../kernel/instant.ts";
 import type { Account } from "../merchant/account.ts";
-import { attemptReference, carrierOf, type Payment } from "../payment/payment.ts";
+import { attemptReference, connectorNameOf, type Payment } from "../payment/payment.ts";
 import type { OperationContext } from "./operation.ts";
 
 /** The connector that authorized the payment: all follow-ups of the authorization use it. */
@@ -10,7 +10,7 @@ export function connectorFor(
   { connectors }: Pick<OperationContext, "connectors">,
   payment: Payment,
 ): Connector {
-  return connectors.of(carrierOf(payment).connector);
+  return connectors.of(connectorNameOf(payment));
 }
 
 /**
@@ -18,7 +18,7 @@ export function connectorFor(
  */
 export function originalOf(payment: Payment): OriginalAuthorization {
   return {
-    reference: attemptReference(payment.id, carrierOf(payment).authorization),
+    reference: attemptReference(payment.id, payment.authorization),
     amount: payment.order.amount,
     authorizationCode: payment.verdict?.authorizationCode,
     acquirerReference: payment.verdict?.acquirerReference,

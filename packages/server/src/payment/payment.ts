@@ -45,22 +45,19 @@ export interface Payment {
   /** Number of attempts so far; the next attempt gets the next number. */
   readonly attempts: number;
   /**
-   * The new route of the authorization if its first acquirer definitely refused it; absent on all
-   * other payments.
+   * Number of the attempt that is the authorization: captures, voids, refunds, reversals and
+   * inquiries name it to the acquirer. 1 until another attempt authorizes.
    */
-  readonly rerouted?: Rerouted;
+  readonly authorization: number;
+  /**
+   * The connector of the payment since its first acquirer definitely refused the authorization;
+   * absent on all other payments.
+   */
+  readonly reroutedTo?: string;
   /** The answer of the issuer or simulator to the authorization; undefined until there is one. */
   readonly verdict: Verdict | undefined;
   /** An invariant is broken on this payment: an operator must review it, and no job changes it. */
   readonly needsReview: boolean;
-}
-
-/** An authorization that was sent to another acquirer after a definite refusal. */
-export interface Rerouted {
-  /** The connector of the payment from then on. */
-  readonly connector: string;
-  /** The number of the attempt that is the authorization there. */
-  readonly attempt: number;
 }
 
 export const reviewStates = ["none", "waiting", "accepted", "rejected"] as const;
@@ -250,17 +247,9 @@ export function declineReasonOf({ state, verdict }: Payment): DeclineReason | un
     : verdict.reason;
 }
 
-/**
- * The payment's connector (undefined: the first of the configuration), and the number of the
- * attempt that is its authorization.
- */
-export function carrierOf({ order, rerouted }: Payment): {
-  readonly connector: string | undefined;
-  readonly authorization: number;
-} {
-  return rerouted === undefined
-    ? { connector: order.connector, authorization: 1 }
-    : { connector: rerouted.connector, authorization: rerouted.attempt };
+/** The connector of the payment's authorization; undefined: the first of the configuration. */
+export function connectorNameOf({ order, reroutedTo }: Payment): string | undefined {
+  return reroutedTo ?? order.connector;
 }
 
 /**

@@ -10,7 +10,7 @@ import { ServiceError } from "../payment/service-error.ts";
 import type { AccountDirectory } from "../operations/account-directory.ts";
 import type { OperationContext } from "../operations/operation.ts";
 import type { Runner } from "../operations/runner.ts";
-import { carrierOf, type Payment } from "../payment/payment.ts";
+import { connectorNameOf, type Payment } from "../payment/payment.ts";
 import type { Store } from "../stores/store.ts";
 import { doDueWork } from "./due-work.ts";
 import { recoverPayment } from "./recover-payment.ts";
@@ -217,7 +217,7 @@ export class RecoveryJob {
       const known = this.#inProgress.get(key);
       if (known !== undefined) return [known];
       const lease = leases.get(slotOf(payment.merchantId));
-      const queue = this.#queueOf(carrierOf(payment).connector);
+      const queue = this.#queueOf(connectorNameOf(payment));
       if (lease === undefined) return [];
       if (inProgressOf(queue) >= limit) {
         queue.skipped ??= { after };

@@ -5,13 +5,13 @@ import type { Change } from "./change.ts";
 import { orderToJson } from "./order-row.ts";
 import {
   attemptToJson,
+  authorizationToText,
   chargebackToJson,
   detailToJson,
   entriesToText,
   factsToText,
   mandateOf,
   refundsToJson,
-  reroutedToText,
   verdictToJson,
 } from "./rows.ts";
 
@@ -53,7 +53,7 @@ export const changeIndex = {
 
 /**
  * Columns that most payments never use: refunds, a dispute, a review, a mandate that the payment
- * establishes, a rerouted acquirer.
+ * establishes, an authorization that is not the first attempt.
  */
 export type Rare = readonly [
   refunded: string,
@@ -290,17 +290,18 @@ function paymentPart(
 }
 
 function rarePart(payment: Payment): RarePart | undefined {
-  const { refunded, refunds, chargeback, review, rerouted } = payment;
+  const { refunded, refunds, chargeback, review } = payment;
+  const authorization = authorizationToText(payment);
   const mandate = mandateOf(payment);
   const isOrdinary = refunds.length === 0 && chargeback === undefined && review === "none";
-  if (isOrdinary && mandate === undefined && rerouted === undefined) return undefined;
+  if (isOrdinary && mandate === undefined && authorization === null) return undefined;
   const columns: Rare = [
     String(refunded),
     refunds.length === 0 ? null : refundsToJson(refunds),
     chargeback === undefined ? null : chargebackToJson(chargeback),
     review === "none" ? null : review,
     mandate ?? null,
-    rerouted === undefined ? null : reroutedToText(rerouted),
+    authorization,
   ];
   return [columns, refunds.map(({ id, code }) => [id, code ?? null] as const)];
 }

@@ -11,7 +11,6 @@ import type {
   AttemptKind,
   DeclineReason,
   Payment,
-  Rerouted,
   ReviewState,
   Verdict,
 } from "../payment/payment.ts";
@@ -76,7 +75,7 @@ export function paymentFromRow(row: PaymentRow): Payment {
     review: row.review ?? "none",
     attempt: row.attempt === null ? undefined : attemptFromJson(row.attempt),
     attempts: row.attempts,
-    ...(row.rerouted === null ? {} : { rerouted: reroutedFromText(row.rerouted) }),
+    ...(row.rerouted === null ? { authorization: 1 } : authorizationFromText(row.rerouted)),
     verdict: row.verdict === null ? undefined : verdictFromJson(row.verdict),
     needsReview: row.needs_review === 1,
   };
@@ -159,14 +158,24 @@ export function listedRow(row: PaymentRow): Listed {
   };
 }
 
-/** `2 name`: the attempt, and the connector's name. */
-export function reroutedToText({ attempt, connector }: Rerouted): string {
-  return `${attempt} ${connector}`;
+/**
+ * `2` or `2 name`: the attempt that is the authorization, and the connector to which it was
+ * rerouted. Null, as on nearly all payments, if the first attempt is the authorization.
+ */
+export function authorizationToText({
+  authorization,
+  reroutedTo,
+}: Pick<Payment, "authorization" | "reroutedTo">): string | null {
+  if (reroutedTo !== undefined) return `${authorization} ${reroutedTo}`;
+  return authorization === 1 ? null : String(authorization);
 }
 
-function reroutedFromText(text: string): Rerouted {
-  const [attempt = "", connector = ""] = text.split(" ");
-  return { attempt: Number(attempt), connector };
+function authorizationFromText(text: string): Pick<Payment, "authorization" | "reroutedTo"> {
+  const [authorization = "", reroutedTo] = text.split(" ");
+  return {
+    authorization: Number(authorization),
+    ...(reroutedTo === undefined ? {} : { reroutedTo }),
+  };
 }
 
 type PackedAttempt = readonly [

@@ -309,9 +309,7 @@ async function nextChange(
     refunds,
     chargeback: disputed,
     review: random.review,
-    ...(random.disputed === undefined
-      ? {}
-      : { rerouted: { connector: "other", attempt: version + 1 } }),
+    ...(random.disputed === undefined ? {} : { authorization: version + 1, reroutedTo: "other" }),
     attempt:
       random.attempt === undefined
         ? undefined

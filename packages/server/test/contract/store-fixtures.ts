@@ -111,6 +111,7 @@ export function newPayment(number: number, over: Partial<Payment> = {}): Payment
     attempt: newAttempt(),
     attempts: 1,
     verdict: undefined,
+    authorization: 1,
     needsReview: false,
     ...over,
   };

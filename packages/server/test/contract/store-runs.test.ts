@@ -107,8 +107,7 @@ class Batches {
       return given.paymentChange(payment, { ...about, ...card });
     }
     const next = given.paidNext(known, { version: known.version + (chance.happens(100) ? 2 : 1) });
-    if (chance.happens(150))
-      return given.paymentChange({ ...next, rerouted: { connector: "other", attempt: 1 } }, about);
+    if (chance.happens(150)) return given.paymentChange({ ...next, reroutedTo: "other" }, about);
     if (!chance.happens(200))
       return given.paymentChange({ ...next, refunded: 0n, refunds: [] }, about);
     const refunds = [

@@ -143,10 +143,12 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
       };
       for (const over of [
         {
-          rerouted: { connector: "second_acquirer-2", attempt: 2 },
+          authorization: 2,
+          reroutedTo: "second_acquirer-2",
           attempt: given.newAttempt({ number: 2 }),
           attempts: 2,
         },
+        { authorization: 3, attempt: given.newAttempt({ number: 3 }), attempts: 3 },
         {
           state: "reversing",
           attempt: given.newAttempt({ kind: "reverse", number: 3, checks: 7 }),

@@ -62,8 +62,10 @@ function histories(): readonly (readonly Payment[])[] {
     version: 2,
     attempt: given.newAttempt({ number: 2 }),
     attempts: 2,
-    rerouted: { attempt: 2, connector: "other" },
+    authorization: 2,
+    reroutedTo: "other",
   };
+  const retried: Payment = { ...rerouted, version: 3, authorization: 3, attempts: 3 };
   const initial = given.newPayment(4);
   const credential = {
     use: "initial",
@@ -78,7 +80,7 @@ function histories(): readonly (readonly Payment[])[] {
   return [
     [first, paid, refunded, disputed, undone],
     [bare, reviewed],
-    [given.newPayment(3), rerouted],
+    [given.newPayment(3), rerouted, retried],
     [mandate, given.paidNext(mandate)],
   ];
 }

@@ -106,6 +106,7 @@ function paymentWith(
     attempt: undefined,
     attempts: 1,
     verdict: approved,
+    authorization: 1,
     needsReview: false,
     ...changes,
   };
