@@ -8,6 +8,7 @@ import { openAuditFile } from "../src/stores/embedded/audit-file.ts";
 import { openAuditDatabase } from "../src/stores/postgres/audit-database.ts";
 import { Keyring } from "../src/vault/keyring.ts";
 import { RecordKeyring } from "../src/vault/records/record-keyring.ts";
+import { RootKeys } from "../src/vault/records/root-wraps.ts";
 import { openKeyFiles } from "../src/vault/root-key-file.ts";
 import { noEarlierRows, RowMacs } from "../src/vault/row-mac.ts";
 
@@ -47,7 +48,7 @@ async function keysOf(directory: string, databaseUrl?: string): Promise<Installa
       };
     }
     const keyring = await RecordKeyring.open({
-      provider,
+      roots: new RootKeys(provider, undefined),
       stored,
       installation: held.installation,
       records: () =>

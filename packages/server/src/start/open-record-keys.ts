@@ -14,8 +14,8 @@ import { createMemoryKeyProvider } from "../vault/memory-key-provider.ts";
 import { createWorldCardKeys, derivedKey } from "../vault/records/card-keys.ts";
 import type { KeyRecord } from "../vault/records/key-record.ts";
 import { type KeyRecords, newKeyRecords, RecordKeyring } from "../vault/records/record-keyring.ts";
+import { RootKeys } from "../vault/records/root-wraps.ts";
 import { createRecordVault } from "../vault/record-vault.ts";
-import { recoverable } from "../vault/recovery/recovery-wraps.ts";
 import { openKeyFiles } from "../vault/root-key-file.ts";
 import { noEarlierRows, RowMacs } from "../vault/row-mac.ts";
 import { createSealing } from "../vault/sealed-secret.ts";
@@ -48,11 +48,11 @@ export async function openRecordKeys(
 ): Promise<Keys> {
   const create = stored.length === 0;
   const recovery = await openRecoveryKey(config);
-  const provider = recoverable(await recordRootOf(config, root, create), recovery);
+  const roots = new RootKeys(await recordRootOf(config, root, create), recovery);
   const installation = await installationIdOf(store, create ? random : undefined);
   const open = async (records: readonly KeyRecord[]): Promise<RecordKeyring> =>
     await RecordKeyring.open({
-      provider,
+      roots,
       records: (macs) => storedKeyRecords(store, clock, macs),
       stored: records,
       installation,
@@ -61,7 +61,7 @@ export async function openRecordKeys(
     });
   let keyring = await open(
     create
-      ? await makeRecords(config, { store, installation, provider, clock, random, pair })
+      ? await makeRecords(config, { store, installation, roots, clock, random, pair })
       : stored,
   );
   if (recovery !== undefined && (await keyring.addRecoveryWraps(recovery))) {
@@ -112,7 +112,7 @@ export async function openRecordsForReading(
   },
 ): Promise<RecordKeyring> {
   return await RecordKeyring.open({
-    provider: recoverable(await recordRootOf(config, root, false), undefined),
+    roots: new RootKeys(await recordRootOf(config, root, false), undefined),
     records: () => records,
     stored,
     installation,
@@ -164,7 +164,7 @@ async function installationIdOf(
 interface NewRecordsOptions {
   readonly store: KeyStore;
   readonly installation: string;
-  readonly provider: KeyProvider;
+  readonly roots: RootKeys;
   readonly clock: Ports["clock"];
   readonly random: Ports["random"];
   readonly pair: Promise<RsaPair> | undefined;
@@ -173,11 +173,11 @@ interface NewRecordsOptions {
 /** Makes the records of a new installation; if another process was faster, those of the other. */
 async function makeRecords(
   { environment }: Config,
-  { store, installation, provider, clock, random, pair }: NewRecordsOptions,
+  { store, installation, roots, clock, random, pair }: NewRecordsOptions,
 ): Promise<readonly KeyRecord[]> {
   const own = { random: ownRandom, clock };
   const { macs, records } = await newKeyRecords(
-    { provider, installation, clock, random },
+    { roots, installation, clock, random },
     {
       records: random.bytes(keyLength),
       tokens: random.bytes(keyLength),

@@ -2,11 +2,13 @@ import type { RecoveredKeys } from "../cli/command.ts";
 import type { Config } from "../config/settings.ts";
 import { openAuditFile } from "../stores/embedded/audit-file.ts";
 import { hasDatabase } from "../stores/embedded/data-folder.ts";
-import { KeyringError, type KeyProvider } from "../vault/key-provider.ts";
+import { KeyringError } from "../vault/key-provider.ts";
 import type { KeyRecord } from "../vault/records/key-record.ts";
 import { type KeyRecords, RecordKeyring } from "../vault/records/record-keyring.ts";
+import { checkedKey } from "../vault/records/opened-key.ts";
+import { type EpochRoots, rootLabel, RootKeys } from "../vault/records/root-wraps.ts";
 import type { RecoveryKey } from "../vault/recovery/recovery-key.ts";
-import { recoverable, RecoveryWraps } from "../vault/recovery/recovery-wraps.ts";
+import { RecoveryWraps } from "../vault/recovery/recovery-wraps.ts";
 import type { RowMacs } from "../vault/row-mac.ts";
 import { readOnlyKeyRecords, sharedKeyRecords, storedKeyRecords } from "./key-record-storage.ts";
 import { databaseFileOf, openStore } from "./open-store.ts";
@@ -44,7 +46,7 @@ export async function recoverRecords(
     storedKeyRecords(store, systemPorts.clock, macs),
   );
   const { provider } = await openNewRoot(config, config.environment);
-  await keyring.replaceRoot(recoverable(provider, new RecoveryWraps(recovery.public)));
+  await keyring.replaceRoot(new RootKeys(provider, new RecoveryWraps(recovery.public)));
   return { keys, secrets: 0, rootKeyId: provider.keyId };
 }
 
@@ -77,16 +79,17 @@ async function openWith(
   { installation, stored }: Held,
   records: (macs: RowMacs) => KeyRecords,
 ): Promise<RecordKeyring> {
-  const epoch = stored.find(({ purpose, wraps }) => purpose === "epoch" && wraps.length > 0);
-  const provider: KeyProvider = {
-    keyId: epoch?.wraps[0]?.root ?? "",
+  const roots: EpochRoots = {
     wrap: () => Promise.reject(new KeyringError("shares wrap no keys")),
-    unwrap: async (wrapped, label) => openOne(wrapped, label, recovery),
-    health: async () => "ok",
+    async unwrap(record, id) {
+      const [wrap] = record.wraps;
+      const label = rootLabel(id, record.version);
+      return checkedKey(record, openOne(wrap?.bytes ?? new Uint8Array(0), label, recovery), id);
+    },
   };
   const { clock } = systemPorts;
   return await RecordKeyring.open({
-    provider,
+    roots,
     records,
     stored,
     installation,

@@ -10,6 +10,7 @@ import { createRecordVault } from "../record-vault.ts";
 import { checkValueOf, unwrapUnderEpoch, wrapUnderEpoch } from "./key-wrap.ts";
 import type { KeyRecord } from "./key-record.ts";
 import { newKeyRecords, RecordKeyring, sharedPurposes } from "./record-keyring.ts";
+import { RootKeys } from "./root-wraps.ts";
 import { withRecordMac } from "./record-mac.ts";
 import { createWorldCardKeys } from "./card-keys.ts";
 import type { RowMacs } from "../row-mac.ts";
@@ -63,8 +64,9 @@ class Place {
   }
 
   get #own() {
-    const { provider, installation: id } = this;
-    return { provider, installation: id, random, clock: { now: () => this.now } };
+    const { installation: id } = this;
+    const roots = new RootKeys(this.provider, undefined);
+    return { roots, installation: id, random, clock: { now: () => this.now } };
   }
 
   async open(): Promise<RecordKeyring> {

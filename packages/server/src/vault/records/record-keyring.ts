@@ -1,4 +1,4 @@
-import { createSecretKey, type KeyObject, timingSafeEqual } from "node:crypto";
+import { createSecretKey, type KeyObject } from "node:crypto";
 import { assert } from "../../kernel/assert.ts";
 import { BoundedMap } from "../../kernel/bounded-map.ts";
 import type { Clock } from "../../kernel/clock.ts";
@@ -7,13 +7,15 @@ import { type Instant, laterBy, second } from "../../kernel/instant.ts";
 import type { Random } from "../../kernel/random.ts";
 import { keyLength } from "../aes.ts";
 import type { MerchantKey } from "../derived-envelope.ts";
-import { KeyringError, type KeyProvider, provenWrap } from "../key-provider.ts";
+import { KeyringError } from "../key-provider.ts";
 import type { RecoveryWraps } from "../recovery/recovery-wraps.ts";
 import { noEarlierRows, RowMacs } from "../row-mac.ts";
 import { type CardKeys, derivedKey } from "./card-keys.ts";
 import { type KeyPurpose, type KeyRecord, keyNameOf } from "./key-record.ts";
 import { checkValueOf, unwrapUnderEpoch, wrapUnderEpoch } from "./key-wrap.ts";
+import { checkedKey, isAltered } from "./opened-key.ts";
 import { isGenuineRecord, type UnsealedRecord, withRecordMac } from "./record-mac.ts";
+import { type EpochRoots, withRecoveryWraps } from "./root-wraps.ts";
 
 /** Storage of the records of one installation. Rejects when the storage fails. */
 export interface KeyRecords {
@@ -41,7 +43,7 @@ export type SharedPurpose = (typeof sharedPurposes)[number];
 export type NewSecrets = Readonly<Record<SharedPurpose, Uint8Array>>;
 
 interface RecordKeyringOptions {
-  readonly provider: KeyProvider;
+  readonly roots: EpochRoots;
   /** Called once the `records` key is known, with the MACs of this installation's rows. */
   readonly records: (macs: RowMacs) => KeyRecords;
   /** The stored shared records, as read before. */
@@ -111,7 +113,7 @@ export class RecordKeyring implements CardKeys {
   }
 
   /**
-   * Opens the records of an installation. Calls the provider once for each epoch. Rejects with
+   * Opens the records of an installation. Uses the root key once for each epoch. Rejects with
    * KeyringError when a record was altered, belongs to another installation or root key, or is
    * missing.
    */
@@ -136,14 +138,9 @@ export class RecordKeyring implements CardKeys {
   async addRecoveryWraps(recovery: RecoveryWraps): Promise<boolean> {
     const steps = [...this.#epochs.values()].flatMap(({ record, key }) => {
       const secret = key.export();
-      const label = rootLabel(this.installation, record.version);
-      const changed = record.wraps.map(({ root, bytes }) => ({
-        root,
-        bytes: recovery.missing(bytes, secret, label) ?? bytes,
-      }));
+      const wraps = withRecoveryWraps(record, secret, this.installation, recovery);
       secret.fill(0);
-      const isWhole = changed.every(({ bytes }, at) => bytes === record.wraps[at]?.bytes);
-      return isWhole ? [] : [this.#rewrapped(record, changed)];
+      return wraps === undefined ? [] : [this.#rewrapped(record, wraps)];
     });
     if (steps.length > 0) await this.#records.commit(steps);
     return steps.length > 0;
@@ -153,14 +150,13 @@ export class RecordKeyring implements CardKeys {
    * Wraps every epoch key by another root key, which replaces the present one. Rejects with
    * KeyringError if another process changed the keys meanwhile.
    */
-  async replaceRoot(provider: KeyProvider): Promise<void> {
+  async replaceRoot(roots: EpochRoots): Promise<void> {
     const steps: RecordStep[] = [];
     for (const { record, key } of this.#epochs.values()) {
       const secret = key.export();
       try {
-        const label = rootLabel(this.installation, record.version);
-        const bytes = await provenWrap(provider, secret, label);
-        steps.push(this.#rewrapped(record, [{ root: provider.keyId, bytes }]));
+        const wraps = await roots.wrap(secret, this.installation, record.version);
+        steps.push(this.#rewrapped(record, wraps));
       } finally {
         secret.fill(0);
       }
@@ -301,15 +297,15 @@ export class RecordKeyring implements CardKeys {
  * purpose. Wipes `secrets`.
  */
 export async function newKeyRecords(
-  options: Pick<RecordKeyringOptions, "provider" | "installation" | "random" | "clock">,
+  options: Pick<RecordKeyringOptions, "roots" | "installation" | "random" | "clock">,
   secrets: NewSecrets,
 ): Promise<{ readonly macs: RowMacs; readonly records: readonly KeyRecord[] }> {
-  const { provider, installation, random, clock } = options;
+  const { roots, installation, random, clock } = options;
   const epochSecret = random.bytes(keyLength);
   try {
     const now = clock.now();
     const epochKey = createSecretKey(epochSecret);
-    const bytes = await provenWrap(provider, epochSecret, rootLabel(installation, 1));
+    const wraps = await roots.wrap(epochSecret, installation, 1);
     const check = checkValueOf(epochSecret, {
       installation,
       purpose: "epoch",
@@ -323,7 +319,7 @@ export async function newKeyRecords(
       sequence: 1,
       epoch: undefined,
       check,
-      wraps: [{ root: provider.keyId, bytes }],
+      wraps,
       createdAt: now,
       changedAt: now,
     };
@@ -381,7 +377,7 @@ interface OpenedShared {
 
 /** `held`: epochs that are open already; those whose record is unchanged are not unwrapped again. */
 async function openShared(
-  { provider, installation, stored }: RecordKeyringOptions,
+  { roots, installation, stored }: RecordKeyringOptions,
   held: ReadonlyMap<number, OpenKey> = new Map(),
 ): Promise<OpenedShared> {
   const epochs = new Map<number, OpenKey>();
@@ -391,7 +387,7 @@ async function openShared(
       throw new KeyringError(`the key ${keyNameOf(record)} exists twice`);
     const known = held.get(record.version);
     const isSame = known !== undefined && Buffer.compare(known.record.mac, record.mac) === 0;
-    const key = isSame ? known.key : await unwrapEpoch(record, provider, installation);
+    const key = isSame ? known.key : await roots.unwrap(record, installation);
     epochs.set(record.version, { record, key });
   }
   const shared = new Map<SharedPurpose, OpenKey>();
@@ -427,22 +423,6 @@ function refuseMisplacedEpochs(epochs: ReadonlyMap<number, OpenKey>): void {
   }
 }
 
-async function unwrapEpoch(
-  record: KeyRecord,
-  provider: KeyProvider,
-  installation: string,
-): Promise<KeyObject> {
-  const wrap = record.wraps.find(({ root }) => root === provider.keyId);
-  if (wrap === undefined) {
-    const roots = record.wraps.map(({ root }) => root).join(", ");
-    throw new KeyringError(
-      `the keys in the database are wrapped by the root key ${roots}, this one is ${provider.keyId}: restore the root key that belongs to this database`,
-    );
-  }
-  const secret = await provider.unwrap(wrap.bytes, rootLabel(installation, record.version));
-  return checkedKey(record, secret, installation);
-}
-
 function unwrapRecord(record: KeyRecord, epochKey: KeyObject, installation: string): KeyObject {
   const { purpose, merchant, version, epoch = 0 } = record;
   const [wrap] = record.wraps;
@@ -454,33 +434,10 @@ function unwrapRecord(record: KeyRecord, epochKey: KeyObject, installation: stri
   return checkedKey(record, secret, installation);
 }
 
-/** Takes ownership of `secret`. */
-function checkedKey(record: KeyRecord, secret: Uint8Array, installation: string): KeyObject {
-  const { purpose, merchant, version } = record;
-  try {
-    const check = checkValueOf(secret, { installation, purpose, merchant, version });
-    if (record.check.length !== check.length || !timingSafeEqual(record.check, check))
-      throw isAltered(record);
-    return createSecretKey(secret);
-  } finally {
-    secret.fill(0);
-  }
-}
-
 function rowMacsUnder(recordsKey: KeyObject, installation: string): RowMacs {
   return new RowMacs((label) => derivedKey(recordsKey, installation, label), noEarlierRows);
 }
 
-function rootLabel(installation: string, epoch: number): string {
-  return `${installation}/epoch/${epoch}`;
-}
-
 function epochRoot(epoch: number): string {
   return `epoch:${epoch}`;
-}
-
-function isAltered(record: KeyRecord): KeyringError {
-  return new KeyringError(
-    `the key record ${keyNameOf(record)} does not fit: it was altered, moved, or belongs to another installation`,
-  );
 }
