@@ -12,11 +12,12 @@ import { pack, readManifest, writeJson } from "./package.ts";
  */
 const repository = fileURLToPath(new URL("..", import.meta.url));
 const sdk = join(repository, "packages/sdk");
-const entries = ["index", "browser", "testing"] as const;
+const entries = ["index", "browser", "own-fields", "testing"] as const;
 /** Entries that share code. A browser loads its one file and nothing else. */
 const groups: readonly (readonly (typeof entries)[number][])[] = [
   ["index", "testing"],
   ["browser"],
+  ["own-fields"],
 ];
 
 /**

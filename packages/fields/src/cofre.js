@@ -118,5 +118,5 @@
     };
   }
 
-  Object.defineProperty(window, "Cofre", { value: Object.freeze({ fields }) });
+  Object.defineProperty(window, "Cofre", { value: Object.freeze({ fields, origin: base }) });
 })();
