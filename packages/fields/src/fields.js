@@ -10,9 +10,7 @@ import {
   isCardNumber,
   typedExpiry,
 } from "./card.js";
-import { en } from "./messages-en.js";
-import { es } from "./messages-es.js";
-import { ptBr } from "./messages-pt-br.js";
+import { texts } from "./messages.js";
 
 /** @import { Texts } from "./messages-en.js" */
 /** @typedef {keyof Texts} TextName */
@@ -23,7 +21,7 @@ import { ptBr } from "./messages-pt-br.js";
  * @property {HTMLElement} error
  */
 
-const { dataset, lang } = document.documentElement;
+const { dataset } = document.documentElement;
 const {
   key = "",
   origin = "",
@@ -32,9 +30,8 @@ const {
 } = Object.fromEntries(
   Object.entries(dataset).map(([name, value = ""]) => [name, decodeURIComponent(value)]),
 );
-const words = lang === "pt-BR" ? ptBr : lang === "es" ? es : en;
 /** @param {TextName} name */
-const t = (name) => words[name];
+const t = (name) => texts[name];
 
 /** The server answers within this time, or the shop is asked to try again. */
 const answerMs = 30_000;

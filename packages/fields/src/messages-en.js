@@ -1,6 +1,6 @@
 // The texts of the card fields in English.
 
-export const en = {
+export const texts = {
   title: "Card details",
   number: "Card number",
   expiry: "Expiry date (MM/YY)",
@@ -19,4 +19,4 @@ export const en = {
   busy: "The previous request is not answered yet.",
 };
 
-/** @typedef {typeof en} Texts */
+/** @typedef {typeof texts} Texts */

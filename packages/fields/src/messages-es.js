@@ -3,7 +3,7 @@
 /** @import { Texts } from "./messages-en.js" */
 
 /** @type {Texts} */
-export const es = {
+export const texts = {
   title: "Datos de la tarjeta",
   number: "Número de la tarjeta",
   expiry: "Vencimiento (MM/AA)",

@@ -3,7 +3,7 @@
 /** @import { Texts } from "./messages-en.js" */
 
 /** @type {Texts} */
-export const ptBr = {
+export const texts = {
   title: "Dados do cartão",
   number: "Número do cartão",
   expiry: "Validade (MM/AA)",

@@ -32,11 +32,27 @@ interface PageFile {
   readonly read: () => Promise<{ readonly body: string; readonly integrity: string }>;
 }
 
-const script: PageFile = {
-  path: "/fields/fields.js",
-  type: javascript,
-  purpose: "Takes the card's data in the frame and exchanges it for a token.",
-  read: withIntegrity(() => linkedScript("./fields.js", scriptOfFields).then(withoutIndentation)),
+/** Languages of the fields, and the modules of their texts. */
+const languages = { en: "messages-en", es: "messages-es", "pt-BR": "messages-pt-br" } as const;
+type Language = keyof typeof languages;
+const languageNames = Object.keys(languages) as Language[];
+
+/** The script of the frame with the texts of one language. */
+function scriptOf(language: Language): PageFile {
+  const read = (name: string): Promise<string> =>
+    scriptOfFields(name === "./messages.js" ? `./${languages[language]}.js` : name);
+  return {
+    path: `/fields/fields-${language.toLowerCase()}.js`,
+    type: javascript,
+    purpose: `Takes the card's data in the frame and exchanges it for a token (${language}).`,
+    read: withIntegrity(() => linkedScript("./fields.js", read).then(withoutIndentation)),
+  };
+}
+
+const scripts: Readonly<Record<Language, PageFile>> = {
+  en: scriptOf("en"),
+  es: scriptOf("es"),
+  "pt-BR": scriptOf("pt-BR"),
 };
 
 const style: PageFile = {
@@ -53,7 +69,7 @@ const loader: PageFile = {
   read: withIntegrity(async () => withoutIndentation(await scriptOfFields("cofre.js"))),
 };
 
-const files: readonly PageFile[] = [loader, script, style];
+const files: readonly PageFile[] = [loader, ...Object.values(scripts), style];
 
 /** A file of packages/fields. */
 function textOfFields(name: string): Promise<string> {
@@ -89,9 +105,6 @@ const ownFile = [
   ["Cross-Origin-Resource-Policy", "same-origin"],
   ["X-Content-Type-Options", "nosniff"],
 ] as const;
-
-const languages = ["en", "es", "pt-BR"] as const;
-type Language = (typeof languages)[number];
 
 /**
  * The card fields (docs/checkout.md): a frame of this server's origin in the page of a shop, its
@@ -139,11 +152,12 @@ async function framePage(
   if (holder?.grants !== "public") return refusedFrame;
   const ancestors = ancestorsOf(holder.account.settings, environment, origin);
   if (ancestors === undefined) return refusedFrame;
+  const lang = languageOf(textOf(params, "lang"), country);
+  const script = scripts[lang];
   const [{ integrity: ofScript }, { integrity: ofStyle }] = [
     await script.read(),
     await style.read(),
   ];
-  const lang = languageOf(textOf(params, "lang"), country);
   const data = {
     key,
     origin,
@@ -192,7 +206,7 @@ function ancestorsOf(
 }
 
 function languageOf(asked: string | undefined, country: string): Language {
-  const named = languages.find((each) => each.toLowerCase() === asked?.toLowerCase());
+  const named = languageNames.find((each) => each.toLowerCase() === asked?.toLowerCase());
   if (named !== undefined) return named;
   if (country === "") return "en";
   return country === "br" ? "pt-BR" : "es";
