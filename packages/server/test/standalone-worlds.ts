@@ -20,6 +20,7 @@ export function standaloneWorlds(
   return new Worlds({
     vault: {
       put: never,
+      prepare: never,
       use: never,
       fingerprint: never,
       tokenDigests: never,

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { createSecretKey } from "node:crypto";
 import { describe, test } from "node:test";
 import { StillTime } from "../../test/contract/connector-harness.ts";
 import * as given from "../../test/contract/store-fixtures.ts";
@@ -26,6 +27,7 @@ import type { Account } from "../merchant/account.ts";
 import { defaultAccountSettings } from "../merchant/settings.ts";
 import type { Change } from "../stores/change.ts";
 import { type CommitFault, createMemoryStore } from "../stores/memory/memory-store.ts";
+import { StoreError } from "../stores/store.ts";
 import { CvvCache } from "../vault/cvv-cache.ts";
 import { Keyring } from "../vault/keyring.ts";
 import { createLocalVault } from "../vault/local-vault.ts";
@@ -34,6 +36,9 @@ import {
   createMemoryWrappedKeyStore,
 } from "../vault/memory-key-provider.ts";
 import { Cvv } from "../vault/pan.ts";
+import { createRecordVault } from "../vault/record-vault.ts";
+import { type CardKeys, createWorldCardKeys } from "../vault/records/card-keys.ts";
+import { noEarlierRows, RowMacs } from "../vault/row-mac.ts";
 import { tokenExpiresAt } from "../vault/token.ts";
 import type { DirectInput } from "./direct-input.ts";
 import { type Direct, direct } from "./direct.ts";
@@ -71,6 +76,8 @@ interface Given {
   /** Runs during the acquirer call. */
   readonly meanwhile?: () => Promise<unknown>;
   readonly reverse?: Connector["reverse"];
+  /** The keys of cards; without them the keys are in files. */
+  readonly cardKeys?: CardKeys;
 }
 
 async function open({
@@ -80,6 +87,7 @@ async function open({
   faultOf,
   meanwhile,
   reverse,
+  cardKeys,
 }: Given = {}) {
   const time = new StillTime();
   const random = new SeededRandom("direct");
@@ -120,7 +128,15 @@ async function open({
     settings: { ...defaultAccountSettings(), ...settings },
   };
   const alarms: string[] = [];
-  const vault = createLocalVault({ keyring, environment: "test", random });
+  const vault =
+    cardKeys === undefined
+      ? createLocalVault({ keyring, environment: "test", random })
+      : createRecordVault({
+          keys: cardKeys,
+          tokens: keyring.derivedKey("tokens"),
+          macs: new RowMacs((label) => keyring.derivedKey(label), noEarlierRows),
+          random,
+        });
   const runner = new Runner({
     clock: time,
     random,
@@ -699,5 +715,38 @@ describe("a verification of a stored card", () => {
     assert.equal((await world.pay({ source: ofToken })).payment.state, "captured");
     // The control: without the use in between, the token would be expired.
     assert.ok(tokenExpiresAt(card.lastUsedAt) < world.time.now());
+  });
+});
+
+// A client received the answer that nothing had been done although the acquirer had approved: the key was made
+// after the approval, and only the simulation with key records lets the store fail then.
+describe("a payment that stores the first card of its merchant", () => {
+  const withKey = createWorldCardKeys("0".repeat(32), createSecretKey(Buffer.alloc(32, 1)));
+  const fails = (): Promise<never> => Promise.reject(new StoreError("commit_unknown"));
+  const createToken = { token };
+
+  test("is refused before it is sent, if the store fails while the merchant's key is made", async () => {
+    const cardKeys = { ...withKey, readyCurrent: () => undefined, current: fails };
+    const world = await open({ cardKeys });
+    await assert.rejects(world.pay({ createToken }), { code: "store_unavailable" });
+    assert.deepEqual(world.requests, []);
+    assert.equal(await world.store.paymentByCode(given.merchantA, "order-1"), undefined);
+    // The control: without a token no key is needed.
+    assert.equal((await world.pay()).payment.state, "captured");
+  });
+
+  test("is recorded without the token, if the key is gone when the acquirer has approved", async () => {
+    let isGone = false;
+    const cardKeys: CardKeys = {
+      ...withKey,
+      readyCurrent: (id) => (isGone ? undefined : withKey.readyCurrent(id)),
+      current: (id) => (isGone ? fails() : withKey.current(id)),
+    };
+    const world = await open({ cardKeys, meanwhile: async () => (isGone = true) });
+    const { payment, token: none } = await world.pay({ createToken });
+    assert.deepEqual([payment.state, none], ["captured", undefined]);
+    isGone = false;
+    const whole = await open({ cardKeys });
+    assert.equal((await whole.pay({ createToken })).token, token, "the control");
   });
 });

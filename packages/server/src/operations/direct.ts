@@ -28,7 +28,7 @@ import { needsReview } from "../payment/review-rules.ts";
 import type { Brand } from "../vault/brand.ts";
 import { cardByToken, withCard } from "./with-card.ts";
 import { factsOf, paymentOfRequest, resultOrEarlier } from "./repeated-requests.ts";
-import { read } from "./commit.ts";
+import { read, vaultErrorOf } from "./commit.ts";
 import { withoutCardNumber } from "./card-number-in-order.ts";
 import type { DirectInput } from "./direct-input.ts";
 import { connectorFor } from "./follow-up.ts";
@@ -83,7 +83,10 @@ async function charge(context: OperationContext, requested: DirectInput): Promis
     refuseInstalmentsOf(orderCard.brand, input);
     const priced = priceAndRoute(context, input, orderCard, toAuthorize);
     refuseByTraits(context, priced, toAuthorize, input);
-    if (input.createToken !== undefined) await refuseUsedToken(context, input);
+    if (input.createToken !== undefined) {
+      await refuseUsedToken(context, input);
+      await prepareVault(context);
+    }
     if (input.order.storedCredential?.use === "stored")
       await refuseForeignMandate(context, input, orderCard);
     return authorize(context, input, priced, orderCard, toAuthorize);
@@ -284,7 +287,23 @@ async function tokenFor(
   { card }: CardToAuthorize,
 ): Promise<Tokenized | undefined> {
   if (input.createToken === undefined || outcome.kind !== "approved") return undefined;
-  return sealUnderToken(context, card, input.createToken.token);
+  try {
+    return await sealUnderToken(context, card, input.createToken.token);
+  } catch (error) {
+    // The merchant's key was ready and is not any more. The money has moved, so the payment is
+    // recorded without the token.
+    if (error instanceof ServiceError) return undefined;
+    throw error;
+  }
+}
+
+/** Makes the merchant's first key, if it has none, before money moves. */
+async function prepareVault({ vault, account }: OperationContext): Promise<void> {
+  try {
+    await vault.prepare(account.id);
+  } catch (error) {
+    throw vaultErrorOf(error);
+  }
 }
 
 function authorizeRequest(context: OperationContext, payment: Payment): AuthorizeRequest {

@@ -64,6 +64,9 @@ export function createLocalVault({
       return sealCard(card, { installation: environment, owner }, kek, random);
     },
 
+    /** An epoch's keys are made before they are needed. */
+    async prepare() {},
+
     async use<T>(ref: CardRef, owner: CardOwner, call: (card: Card) => Promise<T>): Promise<T> {
       if (hasUnknownKeyVersion(ref)) await keyring.refresh();
       const card = openCard(ref, { installation: environment, owner }, keks);

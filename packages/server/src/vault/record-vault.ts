@@ -40,6 +40,10 @@ export function createRecordVault({ keys, tokens, macs, random }: RecordVaultOpt
       return sealDerived(card, { installation, owner }, key, random);
     },
 
+    async prepare(merchantId: MerchantId): Promise<void> {
+      if (keys.readyCurrent(merchantId) === undefined) await keys.current(merchantId);
+    },
+
     async use<T>(ref: CardRef, owner: CardOwner, call: (card: Card) => Promise<T>): Promise<T> {
       const { merchantId } = owner;
       const version = merchantKeyVersionOf(ref);

@@ -28,6 +28,11 @@ export interface Vault {
    */
   put(card: Card, owner: CardOwner): Promise<CardRef>;
   /**
+   * Makes ready what `put` needs for a merchant. Called before money moves, so that a store that fails
+   * refuses the request then, and not when the acquirer has approved. Rejects as `put` does.
+   */
+  prepare(merchantId: MerchantId): Promise<void>;
+  /**
    * Opens the card for the duration of `call` and wipes it when the call has settled. Throws
    * VaultError if it does not open. May read the merchant's key from the store, and rejects with
    * StoreError then.
