@@ -2,6 +2,7 @@ import type { MerchantId, TokenDigest } from "../../server/src/kernel/ids.ts";
 import type { Instant } from "../../server/src/kernel/instant.ts";
 import type { Change } from "../../server/src/stores/change.ts";
 import type { Store } from "../../server/src/stores/store.ts";
+import type { StoredCard } from "../../server/src/vault/stored-card.ts";
 import { tokenDiesAt } from "./audit-tables.ts";
 
 /** What the auditor knows of a stored card, independently of the store. */
@@ -22,6 +23,13 @@ const longestKeptMs = 26 * 3_600_000;
 /** The digest by which the store finds a token. */
 export type DigestOf = (merchantId: MerchantId, token: string) => TokenDigest;
 
+/** What the auditor needs of the keys. */
+export interface AuditedKeys {
+  readonly digestOf: DigestOf;
+  /** Whether a card opens with the stored keys alone. */
+  readonly opens: (card: StoredCard) => Promise<boolean>;
+}
+
 /**
  * The independent judge of stored cards: no card is charged that its merchant did not store,
  * deleted while it is in use, or kept after its time.
@@ -29,19 +37,24 @@ export type DigestOf = (merchantId: MerchantId, token: string) => TokenDigest;
 export class CardAuditor {
   readonly #store: Store;
   readonly #digestOf: DigestOf;
+  readonly #opens: AuditedKeys["opens"];
   readonly #violation: (text: string) => void;
+  /** Also after an older copy of the store was restored. */
+  readonly #alwaysViolation: (text: string) => void;
   readonly #mark: (what: string) => void;
   readonly #expected = new Map<string, ExpectedCard>();
   #isPutBack = false;
 
   constructor(
     store: Store,
-    digestOf: DigestOf,
+    { digestOf, opens }: AuditedKeys,
     violation: (text: string) => void,
     mark: (what: string) => void,
   ) {
     this.#store = store;
     this.#digestOf = digestOf;
+    this.#opens = opens;
+    this.#alwaysViolation = violation;
     this.#violation = (text) => {
       if (!this.#isPutBack) violation(text);
     };
@@ -136,8 +149,10 @@ export class CardAuditor {
   }
 
   async committed({ merchantId, card, cardUse, cardErasure }: Change): Promise<void> {
-    if (card !== undefined)
+    if (card !== undefined) {
       this.#use(merchantId, card.next.tokenDigest, card.next.lastUsedAt, true);
+      await this.#checkOpens(card.next);
+    }
     if (cardUse !== undefined) await this.#wasUsed(merchantId, cardUse.tokenDigest, cardUse.at);
     if (cardErasure === undefined) return;
     const known = this.#expected.get(keyOf(merchantId, cardErasure.tokenDigest));
@@ -157,6 +172,8 @@ export class CardAuditor {
       1_000_000,
     )) {
       kept.add(keyOf(merchantId, tokenDigest));
+      const card = await this.#store.cardByToken(merchantId, tokenDigest);
+      if (card !== undefined) await this.#checkOpens(card);
       if (tokenDiesAt(lastUsedAt) + longestKeptMs <= now)
         this.#violation(
           `no card is kept that nobody has used for 14 months: ${nameOf(merchantId, tokenDigest)}`,
@@ -166,6 +183,14 @@ export class CardAuditor {
       if (sure && !erasable && !kept.has(key))
         this.#violation(`I10: no card is lost: ${key.slice(0, 17)}`);
     }
+  }
+
+  /** A card's key is durable before the card is. */
+  async #checkOpens(card: StoredCard): Promise<void> {
+    if (!(await this.#opens(card)))
+      this.#alwaysViolation(
+        `K2: a stored card opens with the stored keys: ${nameOf(card.merchantId, card.tokenDigest)}`,
+      );
   }
 
   async #wasUsed(merchantId: MerchantId, digest: TokenDigest, at: Instant): Promise<void> {

@@ -10,7 +10,7 @@ import type { Store } from "../../server/src/stores/store.ts";
 import { maskOf } from "../../server/src/vault/mask.ts";
 import type { Booked } from "./acquirer-book.ts";
 import { checkAmounts, type Order, type TaxRules } from "./audit-amounts.ts";
-import { CardAuditor, type DigestOf } from "./audit-cards.ts";
+import { type AuditedKeys, CardAuditor } from "./audit-cards.ts";
 import { DeliveryAuditor } from "./audit-deliveries.ts";
 import {
   checkAgainstBooks,
@@ -48,7 +48,7 @@ export interface AuditedSettings extends TaxRules {
   readonly steadyClock: boolean;
   /** No stalls, no store faults, no clock jumps or changes. */
   readonly isCalm: boolean;
-  readonly digestOf: DigestOf;
+  readonly keys: AuditedKeys;
   readonly requests: RequestRules;
 }
 
@@ -110,7 +110,7 @@ export class Auditor {
     const violation = (text: string): void => this.violation(text);
     const mark = (what: string): void => this.mark(what);
     this.deliveries = new DeliveryAuditor(store, settings.isCalm, violation, mark);
-    this.cards = new CardAuditor(store, settings.digestOf, violation, mark);
+    this.cards = new CardAuditor(store, settings.keys, violation, mark);
     this.requests = new RequestAuditor(store, settings.requests, violation, mark);
   }
 

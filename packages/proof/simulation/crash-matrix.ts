@@ -95,7 +95,7 @@ const quiet: Plan = {
   liesPerMille: 0,
   slowPerMille: 0,
   laterThanDeclaredMs: 0,
-  ownKeys: false,
+  keys: "records",
   servers: 1,
   oneStaysDown: false,
   skewMs: 0,
@@ -108,6 +108,12 @@ const mute = { ...quiet.personality, answersInquiries: false };
 const once = { ...quiet.personality, repeatsFollowUps: false };
 
 export const scenarios: readonly Scenario[] = [
+  {
+    name: "an installation that is made",
+    run: async ({ installation }) => await installation.time.sleep(1_000),
+  },
+  { name: "a merchant's first cards, at once", run: storesTwo },
+  { name: "an installation that two servers make", plan: { servers: 2 }, run: storesTwo },
   { name: "a sale", run: async ({ pay }) => void (await pay()) },
   {
     name: "a sale, until its receiver was told",
@@ -404,6 +410,14 @@ export const upstreamScenarios: readonly Scenario[] = scenarios
     plan: { ...plan, upstream: true },
     run,
   }));
+
+/** Two cards whose merchant has no key yet. */
+async function storesTwo({ ask, pay }: MatrixSetup): Promise<void> {
+  const store = (digits: string) =>
+    ask(tokenize, () => ({ card: cardOf(digits), token: undefined }));
+  const stored = await Promise.all([store("4111111111111111"), store("5555555555554444")]);
+  for (const each of stored) if (each !== undefined) await pay({ token: each.token });
+}
 
 type Then = (world: MatrixSetup, hash: string) => Promise<void>;
 

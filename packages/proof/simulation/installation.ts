@@ -18,7 +18,7 @@ import {
   createMemoryStore,
   type MemoryStoreOptions,
 } from "../../server/src/stores/memory/memory-store.ts";
-import type { Store } from "../../server/src/stores/store.ts";
+import { type Store, StoreError } from "../../server/src/stores/store.ts";
 import type { WorldStore } from "../../server/src/stores/world-store.ts";
 import { nextEpoch } from "../../server/src/recovery/incarnation-keeper.ts";
 import { dueAt, lapsesAt } from "../../server/src/payment/due.ts";
@@ -29,6 +29,7 @@ import { Chance } from "../../server/test/support/chance.ts";
 import { Keys } from "./keys.ts";
 import { isCalm, type Plan } from "./plan.ts";
 import { Receivers } from "./receivers.ts";
+import { keyFaults, RecordKeys } from "./record-keys.ts";
 import { buildServer, type ServerParts } from "./server-process.ts";
 import { SimTime } from "../../server/test/support/sim-time.ts";
 import type { WireRequest } from "./wire-request.ts";
@@ -73,6 +74,8 @@ const youngChecks = 17;
  * ones may be hours away.
  */
 const maxDelayMs: readonly number[] = [minute, 2 * minute, 10 * minute, 50 * minute];
+/** How long a slow commit takes, and until a late one is applied. */
+const slowMs = 2_000;
 const commitFaults = [
   "unavailable",
   "overloaded",
@@ -140,7 +143,6 @@ export class Installation {
     };
     this.#processes = Array.from({ length: plan.servers }, () => noProcess);
     this.#chance = new Chance(plan.seed + 1);
-    this.#keys = new Keys(plan);
     this.#random = new SeededRandom(`simulation ${plan.seed}`);
     this.#notificationRandom = new SeededRandom(`simulation notifications ${plan.seed}`);
     this.time = new SimTime(new Chance(plan.seed + 2));
@@ -165,7 +167,10 @@ export class Installation {
         strictMandates,
         steadyClock: plan.clockSets === "none" && plan.skewMs === 0 && clockJumps.length === 0,
         isCalm: isCalm(plan),
-        digestOf: (merchantId, token) => this.#keys.digestOf(merchantId, token),
+        keys: {
+          digestOf: (merchantId, token) => this.#keys.digestOf(merchantId, token),
+          opens: (card) => this.#keys.opens(card, this.time),
+        },
         taxPolicy,
         taxPaidBy,
         requests: {
@@ -176,6 +181,7 @@ export class Installation {
       },
     );
     this.store = this.auditor.watch(store);
+    this.#keys = new Keys(plan, plan.keys === "records" ? this.#recordKeys() : undefined);
     const acquirerParts = {
       time: this.time,
       chance: new Chance(plan.seed + 4),
@@ -195,11 +201,29 @@ export class Installation {
     );
   }
 
+  #recordKeys(): RecordKeys {
+    const { auditor, plan } = this;
+    const isFaulty = (): boolean => this.#faultsOn && this.#chance.happens(plan.storeFaultPerMille);
+    return new RecordKeys({
+      seed: plan.seed,
+      scheduler: this.time,
+      slowMs,
+      commitFault: () => {
+        if (this.#isFull()) return "unavailable";
+        return isFaulty() ? this.#chance.pick(keyFaults) : undefined;
+      },
+      readFails: isFaulty,
+      violation: (text) => auditor.violation(text),
+      note: (what) => auditor.note(what),
+      mark: (what) => auditor.mark(what),
+    });
+  }
+
   #storeOptions(): MemoryStoreOptions {
     return {
       scheduler: this.time,
       clock: { now: () => this.#databaseNow() },
-      slowMs: 2_000,
+      slowMs,
       commitFault: (change) => this.#commitFault(change),
       readFails: (method) => method === "renewSlots" && this.#isFull(),
     };
@@ -212,11 +236,13 @@ export class Installation {
   backUpOrPutBack(): void {
     if (this.#backup === undefined) {
       this.#backup = this.#stored.copy(this.#storeOptions());
+      this.#keys.backUp();
       this.auditor.note("a copy of the store is taken");
       return;
     }
     if (this.#epoch > 0) return;
     this.#stored = this.#backup;
+    this.#keys.putBack();
     this.#epoch = nextEpoch(this.time, 0);
     this.auditor.forgets();
     for (const process of this.#processes) {
@@ -281,7 +307,20 @@ export class Installation {
   }
 
   async #open(process: Process): Promise<void> {
-    const parts = this.#build(process, await this.#keys.openVault());
+    const isFaulty = this.#faultsOn;
+    let vault: Vault;
+    try {
+      vault = await this.#keys.openVault({
+        step: this.#stepOf(process, this.plan.storeLatencyMs),
+        clock: { now: () => this.#timeAt(process) },
+      });
+    } catch (error) {
+      if (!isFaulty || !(error instanceof StoreError))
+        this.auditor.violation(`K3: keys open at each start: ${String(error)}`);
+      else this.#failsToStart(process);
+      return;
+    }
+    const parts = this.#build(process, vault);
     await parts.start();
     // Serves requests from now on.
     if (!process.alive) return;
@@ -414,14 +453,9 @@ export class Installation {
   }
 
   #build(process: Process, vault: Vault): ServerParts {
-    const step =
-      (latencyMs: number): Step =>
-      (call) =>
-        this.#await(process, latencyMs, call);
+    const step = (latencyMs: number): Step => this.#stepOf(process, latencyMs);
     const [main, backup] = this.acquirers;
-    const clock = new WatchedClock({
-      now: () => instant(this.time.now() + (this.#aheadMs[process.index] ?? 0)),
-    });
+    const clock = new WatchedClock({ now: () => this.#timeAt(process) });
     const link = (acquirer: Acquirer): Connector => acquirer.linkFrom(clock, step(0));
     const store = storeInSteps(this.store, step(this.plan.storeLatencyMs), () =>
       this.#databaseNow(),
@@ -449,6 +483,15 @@ export class Installation {
       node: this.plan.servers === 1 ? undefined : hexOf(this.#notificationRandom.bytes(8)),
       elapsedMs: () => this.time.elapsed(),
     });
+  }
+
+  #stepOf(process: Process, latencyMs: number): Step {
+    return (call) => this.#await(process, latencyMs, call);
+  }
+
+  /** The time by the clock of the process's machine. */
+  #timeAt({ index }: Process): Instant {
+    return instant(this.time.now() + (this.#aheadMs[index] ?? 0));
   }
 
   /** Work that waits for a time that only a wrong clock has shown. */
@@ -583,9 +626,20 @@ export class Installation {
     this.auditor.note(this.#says(process, "dies"));
     this.crashes += 1;
     for (const lost of process.onDeath) lost();
+    this.#restartsLater(process, () => this.#faultsOn);
+  }
+
+  /** The store failed while the keys were opened: the process ends by itself. */
+  #failsToStart(process: Process): void {
+    process.alive = false;
+    this.auditor.mark("a server does not start");
+    this.auditor.note(this.#says(process, "does not start"));
+    this.#restartsLater(process, () => true);
+  }
+
+  #restartsLater(process: Process, isWanted: () => boolean): void {
     this.time.after(this.plan.restartMs, () => {
-      if (this.#faultsOn && this.#processes[process.index] === process)
-        this.#startAt(process.index);
+      if (isWanted() && this.#processes[process.index] === process) this.#startAt(process.index);
     });
   }
 

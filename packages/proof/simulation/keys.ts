@@ -1,38 +1,76 @@
+import type { Clock } from "../../server/src/kernel/clock.ts";
 import type { MerchantId, TokenDigest } from "../../server/src/kernel/ids.ts";
 import { instant } from "../../server/src/kernel/instant.ts";
 import { SeededRandom } from "../../server/src/kernel/seeded-random.ts";
 import { Keyring } from "../../server/src/vault/keyring.ts";
 import { createLocalVault } from "../../server/src/vault/local-vault.ts";
+import { maskOf } from "../../server/src/vault/mask.ts";
 import {
   createMemoryKeyProvider,
   createMemoryWrappedKeyStore,
 } from "../../server/src/vault/memory-key-provider.ts";
+import type { StoredCard } from "../../server/src/vault/stored-card.ts";
 import { unkeyedDigest } from "../../server/src/vault/token.ts";
-import type { Vault } from "../../server/src/vault/vault.ts";
+import { type Vault, VaultError } from "../../server/src/vault/vault.ts";
 import type { Plan } from "./plan.ts";
 import { epoch } from "../../server/test/support/sim-time.ts";
+import type { KeyPorts, RecordKeys } from "./record-keys.ts";
 
 const environment = "simulation";
 
 /**
- * The keys of an installation, which outlive its processes. In some runs they are not shared: each
- * process opens them, and an epoch ends after a few cards. The other runs share one vault, because
- * opening keys costs more than most of a run.
+ * The keys of an installation, which outlive its processes: records in its database, or files as
+ * earlier versions have them. In some runs with files, each process opens them, and an epoch ends
+ * after a few cards; the other runs with files share one vault.
  */
 export class Keys {
-  readonly #open: () => Promise<Vault>;
+  readonly #records: RecordKeys | undefined;
+  readonly #openFiles: () => Promise<Vault>;
   #vault: Vault | undefined;
 
-  constructor({ seed, ownKeys }: Pick<Plan, "seed" | "ownKeys">) {
-    this.#open = ownKeys
-      ? keysOf(`simulation keys ${seed}`, { wrapsPerKeyVersion: 2, wrapsPerReservation: 1 })
-      : () => (shared ??= sharedKeys());
+  /** `records`: undefined for keys in files. */
+  constructor({ seed, keys }: Pick<Plan, "seed" | "keys">, records: RecordKeys | undefined) {
+    this.#records = records;
+    this.#openFiles =
+      keys === "changing_files"
+        ? keysOf(`simulation keys ${seed}`, { wrapsPerKeyVersion: 2, wrapsPerReservation: 1 })
+        : () => (shared ??= sharedKeys());
   }
 
-  /** As a process does at its start. */
-  async openVault(): Promise<Vault> {
-    this.#vault = await this.#open();
-    return this.#vault;
+  /** As a process does at its start. Rejects with StoreError when the store fails. */
+  async openVault(ports: KeyPorts): Promise<Vault> {
+    const vault = await (this.#records?.openVault(ports) ?? this.#openFiles());
+    this.#vault = vault;
+    return vault;
+  }
+
+  /**
+   * Whether a stored card opens with what is stored now and the root key alone, as after the loss of
+   * every server; only for records.
+   */
+  async opens(card: StoredCard, clock: Clock): Promise<boolean> {
+    if (this.#records === undefined) return true;
+    const { merchantId, tokenDigest, version: recordVersion } = card;
+    try {
+      const vault = await this.#records.vaultOfStored(clock);
+      const mask = await vault.use(
+        card.ref,
+        { merchantId, tokenDigest, recordVersion },
+        async ({ pan }) => maskOf(pan),
+      );
+      return mask === card.maskedPan && vault.isGenuine(card);
+    } catch (error) {
+      if (error instanceof VaultError) return false;
+      throw error;
+    }
+  }
+
+  backUp(): void {
+    this.#records?.backUp();
+  }
+
+  putBack(): void {
+    this.#records?.putBack();
   }
 
   /**

@@ -1,6 +1,7 @@
 import type { PlantedBug } from "../../server/test/support/planted-bug.ts";
 import { plantedCardBugs } from "./planted-card-bugs.ts";
 import { plantedDeliveryBugs } from "./planted-delivery-bugs.ts";
+import { plantedKeyBugs } from "./planted-key-bugs.ts";
 import { plantedRequestBugs } from "./planted-request-bugs.ts";
 import { plantedServerBugs } from "./planted-server-bugs.ts";
 import { plantedUpstreamBugs } from "./planted-upstream-bugs.ts";
@@ -348,6 +349,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   ...plantedPaymentBugs,
   ...plantedDeliveryBugs,
   ...plantedCardBugs,
+  ...plantedKeyBugs,
   ...plantedServerBugs,
   ...plantedRequestBugs,
   ...plantedUpstreamBugs,

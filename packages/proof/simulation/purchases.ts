@@ -283,7 +283,7 @@ function cardFields(chance: Chance, country: Country, cvv: string | undefined): 
   return {
     card_number: chance.pick(numbers),
     card_name: "ANA LIMA",
-    card_due_date: "12/2030",
+    card_due_date: "12/2060",
     card_cvv: cvv,
   };
 }
