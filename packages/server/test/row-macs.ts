@@ -48,7 +48,7 @@ async function keysOf(directory: string, databaseUrl?: string): Promise<Installa
       };
     }
     const keyring = await RecordKeyring.open({
-      roots: new RootKeys(provider, undefined),
+      roots: new RootKeys([provider], undefined),
       stored,
       installation: held.installation,
       records: () =>

@@ -14,7 +14,7 @@ const shownFingerprint = "sha256:".length + 12;
 export const keysCommand: ClientCommand = {
   summary: "list the keys of the installation, with their states and ages",
   details:
-    "Keys of merchants are not listed. It reads the database, with or without a running server, and opens no key. The check value identifies a key without revealing it.",
+    "Keys of merchants are not listed. It reads the database, with or without a running server, and opens no key. The check value identifies a key without revealing it. COFRE_ROOT_KEYS_FINGERPRINT may have the fingerprint of the set of root keys.",
   words: ["status"],
   needsWord: true,
   options: {
@@ -35,10 +35,11 @@ export const keysCommand: ClientCommand = {
         });
       const stored = await storedKeys(reading.config, host);
       const now = host.clock.now();
-      const keys = stored.records.map((record) => shownKey(record, now));
+      const keys = stored.records.filter(isKey).map((record) => shownKey(record, now));
+      const set = rootSetIn(stored.records);
       if (flags.has("--json"))
-        host.print(JSON.stringify({ installation: stored.installation, keys }));
-      else printTable(stored.installation, keys, host);
+        host.print(JSON.stringify({ installation: stored.installation, root_keys: set, keys }));
+      else printTable(stored.installation, set, keys, host);
       return exitCodes.done;
     }),
 };
@@ -84,7 +85,28 @@ function shownKey(record: KeyRecord, now: Instant): ShownKey {
 
 const heads = ["key", "state", "made", "days", "wrapped by", "check"] as const;
 
-function printTable(installation: string, keys: readonly ShownKey[], host: CommandHost): void {
+interface ShownRootSet {
+  readonly version: number;
+  readonly fingerprint: string;
+}
+
+function isKey({ purpose }: KeyRecord): boolean {
+  return purpose !== "roots";
+}
+
+/** Undefined in a database of an earlier version. */
+function rootSetIn(records: readonly KeyRecord[]): ShownRootSet | undefined {
+  const set = records.find((record) => !isKey(record) && record.state === "current");
+  if (set === undefined) return undefined;
+  return { version: set.version, fingerprint: Buffer.from(set.check).toString("hex") };
+}
+
+function printTable(
+  installation: string,
+  set: ShownRootSet | undefined,
+  keys: readonly ShownKey[],
+  host: CommandHost,
+): void {
   const rows = keys.map(({ key, state, made, age_days: days, wrapped_by: roots, check }) => [
     key,
     state,
@@ -109,6 +131,8 @@ function printTable(installation: string, keys: readonly ShownKey[], host: Comma
       .join("  ")
       .trimEnd();
   host.print(`installation ${installation}`);
+  if (set !== undefined)
+    host.print(`set ${set.version} of root keys, fingerprint ${set.fingerprint}`);
   host.print(host.styled("heading", line(heads)));
   for (const row of rows) host.print(line(row));
 }

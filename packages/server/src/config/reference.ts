@@ -55,5 +55,10 @@ function shownValue(value: Config[SettingName]): string {
   if (value === undefined) return "(none)";
   if (value instanceof URL) return value.href;
   if (typeof value === "object" && "kind" in value) return rootKeyText(value);
+  if (isTexts(value)) return value.join(",");
   return typeof value === "object" ? "(set, not shown)" : String(value);
+}
+
+function isTexts(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((each) => typeof each === "string");
 }

@@ -115,6 +115,13 @@ export const settings = {
     read: wholeNumber(100, 60_000),
     doc: "Time limit of one call to the key service or to the HSM, in milliseconds.",
   },
+  rootKeysFingerprint: {
+    variable: "COFRE_ROOT_KEYS_FINGERPRINT",
+    form: "1 to 4 fingerprints of 64 hexadecimal digits, separated by commas",
+    fallback: undefined,
+    read: readRootSetFingerprints,
+    doc: "Fingerprints of the [sets of root keys](key-services.md#the-set-of-root-keys) that are allowed, as `cofre keys status` prints them. With another set, the server does not start and the set is not changed.",
+  },
   recoveryKey: {
     variable: "COFRE_RECOVERY_KEY",
     form: "sha256: and 64 hexadecimal digits",
@@ -432,6 +439,16 @@ function readFingerprint(text: string): Reading<string> {
   return /^sha256:[0-9a-f]{64}$/.test(text)
     ? { value: text }
     : { problem: "must be sha256: and 64 hexadecimal digits, as `cofre recovery init` prints it" };
+}
+
+function readRootSetFingerprints(text: string): Reading<readonly string[]> {
+  const fingerprints = text.split(",").map((part) => part.trim());
+  return fingerprints.length <= 4 && fingerprints.every((each) => /^[0-9a-f]{64}$/.test(each))
+    ? { value: fingerprints }
+    : {
+        problem:
+          "must be 1 to 4 fingerprints of 64 hexadecimal digits, separated by commas, as `cofre keys status` prints them",
+      };
 }
 
 function readHost(text: string): Reading<string> {

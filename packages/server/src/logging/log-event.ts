@@ -238,6 +238,26 @@ export const logEvents = {
     doc: "The key service unwraps with the root key again.",
     fields: { keyId: "text" },
   },
+  root_keys: {
+    level: "info",
+    doc: "The keys of this installation are wrapped by [these root keys](key-services.md#the-set-of-root-keys) and by no other; at each start. Another fingerprint than the last one is an alarm, unless you changed the set.",
+    fields: {
+      fingerprint: "text",
+      version: "number",
+      roots: "text",
+      recoveryKey: "text",
+    },
+  },
+  root_keys_changed: {
+    level: "warn",
+    doc: "The same, when the [set of root keys](key-services.md#the-set-of-root-keys) was changed or stored for the first time. An alarm, unless you changed it.",
+    fields: {
+      fingerprint: "text",
+      version: "number",
+      roots: "text",
+      recoveryKey: "text",
+    },
+  },
   recovery_key: {
     level: "info",
     doc: "Every key is sealed for this [recovery key](recovery.md#sealing-keys). `made`: number of keys that were not before this start. A fingerprint that you do not know, or did not expect, is an alarm.",

@@ -13,7 +13,7 @@ import { refuseOlderBackup, refuseOtherKeys } from "./key-checks.ts";
 import { startJobs } from "./jobs.ts";
 import { slotEvent } from "./log-events.ts";
 import { type Incarnation, incarnationOf } from "./open-incarnation.ts";
-import type { Keys } from "./keys.ts";
+import type { Keys, StartedRootSet } from "./keys.ts";
 import { hasNoKeys, openKeys } from "./open-keys.ts";
 import { databaseFileOf, openStore } from "./open-store.ts";
 import { ownRandom, type WatchedPorts } from "./ports.ts";
@@ -67,6 +67,7 @@ export async function openFoundation(
     throw new StoreOpenError("missing", databaseFileOf(config.dataDirectory));
   const keys = await openKeys(config, ports, store, isNew, pair);
   const { vault, upgrade, keySetId, remoteRoot: provider, recovery } = keys;
+  if (keys.rootSet !== undefined) log.write(rootKeysEvent(keys.rootSet));
   if (recovery !== undefined) reportRecovery(log, recovery);
   parts.defer(() => provider?.close?.());
   if (provider !== undefined)
@@ -78,6 +79,16 @@ export async function openFoundation(
   if (!isNew) await incarnation?.keeper.start(keySetId, false);
   parts.defer(() => incarnation?.keeper.stop());
   return { store, slotAssignment, known, keys, incarnation };
+}
+
+function rootKeysEvent({ version, roots, recovery, fingerprint, isChanged }: StartedRootSet) {
+  return {
+    event: isChanged ? ("root_keys_changed" as const) : ("root_keys" as const),
+    fingerprint,
+    version,
+    roots: roots.join(", "),
+    recoveryKey: recovery ?? "none",
+  };
 }
 
 function reportRecovery(log: Log, { key, made, altered }: RecoveryWraps): void {

@@ -1,6 +1,7 @@
 import type { NotificationKeys } from "../delivery/notification-keys.ts";
 import type { KeyProvider } from "../vault/key-provider.ts";
 import type { LocalVault } from "../vault/local-vault.ts";
+import type { RootSet } from "../vault/records/root-set.ts";
 import type { RecoveryWraps } from "../vault/recovery/recovery-wraps.ts";
 import type { RowMacs, RowUpgrade } from "../vault/row-mac.ts";
 import type { Sealing } from "../vault/sealed-secret.ts";
@@ -22,8 +23,16 @@ export interface Keys {
   readonly keySetId: string;
   /** The root key, if a key service holds it. */
   readonly remoteRoot: KeyProvider | undefined;
+  /** The set of root keys; undefined where keys are files. */
+  readonly rootSet: StartedRootSet | undefined;
   /** Wraps for the recovery key, if there is one. */
   readonly recovery: RecoveryWraps | undefined;
+}
+
+export interface StartedRootSet extends RootSet {
+  readonly fingerprint: string;
+  /** This start has stored or changed it. */
+  readonly isChanged: boolean;
 }
 
 export interface EarlierRowKeys {

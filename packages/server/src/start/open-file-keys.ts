@@ -1,6 +1,6 @@
 import type { Config } from "../config/settings.ts";
 import { openNotificationKeys } from "../delivery/notification-keys.ts";
-import type { KeyProvider } from "../vault/key-provider.ts";
+import { type KeyProvider, KeyringError } from "../vault/key-provider.ts";
 import { Keyring } from "../vault/keyring.ts";
 import { createLocalVault } from "../vault/local-vault.ts";
 import { recoverable } from "../vault/recovery/recovery-wraps.ts";
@@ -25,6 +25,10 @@ export async function openFileKeys(
   root: KeyProvider | undefined,
 ): Promise<Keys> {
   const { environment, dataDirectory: directory } = config;
+  if (config.rootKeysFingerprint !== undefined)
+    throw new KeyringError(
+      "COFRE_ROOT_KEYS_FINGERPRINT needs an installation that keeps its keys in the database; this one keeps them in files",
+    );
   const upgrade: RowUpgrade = { earlier: "read", lastUnkeyedEntry: 0 };
   // While a node of an earlier version may run, keys are wrapped so that it can unwrap them.
   const isSeparate = (): boolean => upgrade.earlier === "none";
@@ -61,6 +65,7 @@ export async function openFileKeys(
       earlier: { provider, isWritten: () => upgrade.earlier !== "none" },
     }),
     remoteRoot: root,
+    rootSet: undefined,
     recovery,
     vault,
     worldVault: createLocalVault({ keyring, environment, random }),

@@ -14,6 +14,7 @@ import { createMemoryKeyProvider } from "../vault/memory-key-provider.ts";
 import { createWorldCardKeys, derivedKey } from "../vault/records/card-keys.ts";
 import type { KeyRecord } from "../vault/records/key-record.ts";
 import { type KeyRecords, newKeyRecords, RecordKeyring } from "../vault/records/record-keyring.ts";
+import { refuseUnpinned, type RootSet, rootSetFingerprint } from "../vault/records/root-set.ts";
 import { RootKeys } from "../vault/records/root-wraps.ts";
 import { createRecordVault } from "../vault/record-vault.ts";
 import { openKeyFiles } from "../vault/root-key-file.ts";
@@ -48,7 +49,7 @@ export async function openRecordKeys(
 ): Promise<Keys> {
   const create = stored.length === 0;
   const recovery = await openRecoveryKey(config);
-  const roots = new RootKeys(await recordRootOf(config, root, create), recovery);
+  const roots = new RootKeys([await recordRootOf(config, root, create)], recovery);
   const installation = await installationIdOf(store, create ? random : undefined);
   const open = async (records: readonly KeyRecord[]): Promise<RecordKeyring> =>
     await RecordKeyring.open({
@@ -59,11 +60,10 @@ export async function openRecordKeys(
       random,
       clock,
     });
-  let keyring = await open(
-    create
-      ? await makeRecords(config, { store, installation, roots, clock, random, pair })
-      : stored,
-  );
+  const set = { roots: roots.keyIds, recovery: recovery?.key.fingerprint };
+  const made = { store, installation, roots, clock, random, pair };
+  let keyring = await open(create ? await makeRecords(config, made, set) : stored);
+  const isChanged = await settleRootSet(config, keyring, set);
   if (recovery !== undefined && (await keyring.addRecoveryWraps(recovery))) {
     // What is stored counts.
     keyring = await open(await sharedKeyRecords(store.keys));
@@ -77,6 +77,7 @@ export async function openRecordKeys(
       earlier: undefined,
     }),
     remoteRoot: root,
+    rootSet: { ...rootSetOf(keyring), isChanged },
     recovery,
     vault: recordVault(keyring, random),
     worldVault: createWorldVault(installation, random),
@@ -86,6 +87,35 @@ export async function openRecordKeys(
     keySetId: installation,
     notificationKeys: notificationKeysOf(keyring.secret("notifications")),
   };
+}
+
+/**
+ * Stores the set of root keys of a database that has none, and changes it to another recovery key
+ * of the configuration, as far as the configuration allows the result. Root keys are never added by
+ * a start. Rejects with KeyringError when the configuration does not allow the set. True: it was
+ * changed.
+ */
+async function settleRootSet(
+  { rootKeysFingerprint: pinned = [] }: Config,
+  keyring: RecordKeyring,
+  configured: Omit<RootSet, "version">,
+): Promise<boolean> {
+  const { rootSet: stored, installation } = keyring;
+  const recovery = configured.recovery ?? stored?.recovery;
+  if (stored !== undefined && stored.recovery === recovery) {
+    refuseUnpinned(installation, stored, pinned);
+    return false;
+  }
+  // Without a set, the root keys are those that have wrapped every key.
+  const roots = stored?.roots ?? configured.roots.filter((root) => keyring.isWrappedBy(root));
+  await keyring.changeRoots({ roots, recovery }, pinned);
+  return true;
+}
+
+function rootSetOf({ rootSet, installation }: RecordKeyring) {
+  assert(rootSet !== undefined, "a start stores the set of root keys");
+  const { version, roots, recovery } = rootSet;
+  return { version, roots, recovery, fingerprint: rootSetFingerprint(installation, rootSet) };
 }
 
 export function recordVault(keyring: RecordKeyring, random: Ports["random"]): Vault {
@@ -112,7 +142,7 @@ export async function openRecordsForReading(
   },
 ): Promise<RecordKeyring> {
   return await RecordKeyring.open({
-    roots: new RootKeys(await recordRootOf(config, root, false), undefined),
+    roots: new RootKeys([await recordRootOf(config, root, false)], undefined),
     records: () => records,
     stored,
     installation,
@@ -172,10 +202,13 @@ interface NewRecordsOptions {
 
 /** Makes the records of a new installation; if another process was faster, those of the other. */
 async function makeRecords(
-  { environment }: Config,
+  { environment, rootKeysFingerprint: pinned = [] }: Config,
   { store, installation, roots, clock, random, pair }: NewRecordsOptions,
+  set: Omit<RootSet, "version">,
 ): Promise<readonly KeyRecord[]> {
   const own = { random: ownRandom, clock };
+  const rootSet = { ...set, version: 1 };
+  refuseUnpinned(installation, rootSet, pinned);
   const { macs, records } = await newKeyRecords(
     { roots, installation, clock, random },
     {
@@ -184,6 +217,7 @@ async function makeRecords(
       sign_in: random.bytes(keyLength),
       notifications: await makeNotificationKeys({ environment, pair, ...own }),
     },
+    { set: rootSet, random: ownRandom },
   );
   const steps = records.map((next) => ({ next, before: undefined }));
   if (await storedKeyRecords(store, clock, macs).commit(steps)) return records;

@@ -31,7 +31,7 @@ export async function recoverRecords(
   replaceRoot: boolean,
 ): Promise<RecoveredKeys> {
   const held = await heldIn(config);
-  const keys = held.stored.length;
+  const keys = held.stored.filter(({ purpose }) => purpose !== "roots").length;
   if (!replaceRoot) {
     const none = readOnlyKeyRecords({
       keyRecords: async () => [],
@@ -46,7 +46,14 @@ export async function recoverRecords(
     storedKeyRecords(store, systemPorts.clock, macs),
   );
   const { provider } = await openNewRoot(config, config.environment);
-  await keyring.replaceRoot(new RootKeys(provider, new RecoveryWraps(recovery.public)));
+  const own = new RootKeys([provider], new RecoveryWraps(recovery.public));
+  const roots: EpochRoots = {
+    unwrap: (...call) => own.unwrap(...call),
+    // A new root key may have the name of the lost one.
+    wrap: (epoch, set) => own.wrap({ ...epoch, present: [] }, set),
+  };
+  const set = { roots: [provider.keyId], recovery: recovery.public.fingerprint };
+  await keyring.changeRoots(set, config.rootKeysFingerprint ?? [], roots);
   return { keys, secrets: 0, rootKeyId: provider.keyId };
 }
 

@@ -31,7 +31,8 @@ export interface KeyProvider {
  * - `denied`: the service stated that this key is disabled, deleted or too old.
  * - `wrong`: the wrapped key was altered or moved, or the provider returned another key.
  */
-export type RootKeyFailure = "unavailable" | "unauthorized" | "denied" | "wrong";
+export const rootKeyFailures = ["unavailable", "unauthorized", "denied", "wrong"] as const;
+export type RootKeyFailure = (typeof rootKeyFailures)[number];
 
 /**
  * The keys of an installation are unusable in their present state. The message has the cause and no

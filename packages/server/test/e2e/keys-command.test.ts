@@ -31,6 +31,7 @@ async function start(
 
 interface Status {
   readonly installation: string;
+  readonly root_keys: { readonly version: number; readonly fingerprint: string };
   readonly keys: readonly {
     readonly key: string;
     readonly state: string;
@@ -44,18 +45,24 @@ describe("cofre keys status", () => {
   test("lists the keys beside a running server, without the root key and without a secret", async (context) => {
     const folder = join(temporaryFolder(context), "data");
     const environment = { COFRE_DATA_DIR: folder };
-    await start(context, environment);
+    const server = await start(context, environment);
     const table = await status(context, environment);
     assert.equal(table.child.exitCode, 0, table.stderr);
-    const [installation, head, ...rows] = table.stdout.trimEnd().split("\n");
+    const [installation, set, head, ...rows] = table.stdout.trimEnd().split("\n");
     assert.match(installation ?? "", /^installation [0-9a-f]{32}$/);
+    assert.match(set ?? "", /^set 1 of root keys, fingerprint [0-9a-f]{64}$/);
     assert.match(head ?? "", /^key +state +made +days +wrapped by +check$/);
     assert.equal(rows.length, 5);
     for (const row of rows)
       assert.match(row, /^[a-z_]+ 1 +current +\d{4}-\d\d-\d\d +0 +\S+ +[0-9A-F]{6}$/);
 
     const json = await status(context, environment, "--json");
-    const { keys } = JSON.parse(json.stdout) as Status;
+    const { keys, root_keys: roots } = JSON.parse(json.stdout) as Status;
+    assert.match(set ?? "", new RegExp(`${roots.fingerprint}$`));
+    assert.match(
+      server.stdout,
+      new RegExp(`"event":"root_keys","fingerprint":"${roots.fingerprint}"`),
+    );
     assert.deepEqual(keys.map(({ key }) => key).toSorted(), [
       "epoch 1",
       "notifications 1",
@@ -63,9 +70,13 @@ describe("cofre keys status", () => {
       "sign_in 1",
       "tokens 1",
     ]);
-    for (const { key, wrapped_by: roots } of keys)
-      assert.match(roots.join(), key === "epoch 1" ? /^[^,:]+:?[^,]*$/ : /^epoch:1$/, key);
-    assert.doesNotMatch(json.stdout, /[0-9a-f]{64}/i, "no key, wrap or whole check value");
+    for (const { key, wrapped_by: by } of keys)
+      assert.match(by.join(), key === "epoch 1" ? /^[^,:]+:?[^,]*$/ : /^epoch:1$/, key);
+    assert.doesNotMatch(
+      json.stdout.replace(roots.fingerprint, ""),
+      /[0-9a-f]{64}/i,
+      "no key, wrap or whole check value",
+    );
   });
 
   test("says what is missing where there are no key records", async (context) => {

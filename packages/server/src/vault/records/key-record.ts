@@ -6,6 +6,7 @@ import type { Instant } from "../../kernel/instant.ts";
  * What a key is used for. `epoch`: wraps the other keys; root keys wrap it. `merchant`: cards of one
  * merchant. `sign_in`: secrets of console users. `notifications`: keys that sign notifications.
  * `nodes`: requests that nodes forward. `records`: MACs of rows. `tokens`: digests of tokens.
+ * `roots`: no key, but the set of root keys (root-set.ts), stored as one.
  */
 export const keyPurposes = [
   "epoch",
@@ -15,6 +16,7 @@ export const keyPurposes = [
   "nodes",
   "records",
   "tokens",
+  "roots",
 ] as const;
 export type KeyPurpose = (typeof keyPurposes)[number];
 

@@ -52,7 +52,11 @@ class Place {
       sign_in: random.bytes(32),
       notifications: random.bytes(2_500),
     };
-    const { macs, records } = await newKeyRecords({ ...place.#own, random }, secrets);
+    const set = { version: 1, roots: [place.provider.keyId], recovery: undefined };
+    const { macs, records } = await newKeyRecords({ ...place.#own, random }, secrets, {
+      set,
+      random,
+    });
     for (const purpose of sharedPurposes)
       assert.ok(
         secrets[purpose].every((byte) => byte === 0),
@@ -65,7 +69,7 @@ class Place {
 
   get #own() {
     const { installation: id } = this;
-    const roots = new RootKeys(this.provider, undefined);
+    const roots = new RootKeys([this.provider], undefined);
     return { roots, installation: id, random, clock: { now: () => this.now } };
   }
 
@@ -165,7 +169,7 @@ describe("the keys of an installation", () => {
       mac: ({ mac }) => ({ mac: mac.map((byte, at) => (at === 31 ? byte ^ 1 : byte)) }),
       version: () => ({ version: 2 }),
     };
-    for (const purpose of ["epoch", ...sharedPurposes] as const)
+    for (const purpose of ["epoch", "roots", ...sharedPurposes] as const)
       for (const [what, change] of Object.entries(altered)) {
         if (purpose === "epoch" && what === "epoch") continue;
         const place = await Place.create();
@@ -217,6 +221,48 @@ describe("the keys of an installation", () => {
     const made = await Place.create();
     made.change("epoch", { state: "made" }, true);
     await assert.rejects(made.open(), { message: /0 current epoch keys/ });
+  });
+});
+
+describe("the set of root keys", () => {
+  const next = (place: Place, more: readonly string[] = []) => ({
+    roots: [place.provider.keyId, ...more],
+    recovery: undefined,
+  });
+
+  test("is not changed in the commit of a new epoch that was wrapped for the one before", async () => {
+    const place = await Place.create();
+    const [one, other] = [await place.open(), await place.open()];
+    const wraps = await one.wrapsOfEpoch(random.bytes(32), 2);
+    assert.deepEqual(
+      wraps.map(({ root }) => root),
+      [place.provider.keyId],
+    );
+    const isStale = (): boolean => {
+      const { before } = one.rootSetStep();
+      const kept = place.records.find(
+        ({ purpose, version }) => purpose === "roots" && version === 1,
+      );
+      return kept?.sequence !== before?.sequence;
+    };
+    assert.equal(isStale(), false);
+    const changed = await other.changeRoots(next(place), []);
+    assert.deepEqual([changed.version, other.rootSet?.version], [2, 2]);
+    assert.equal(isStale(), true);
+    assert.equal((await place.open()).rootSet?.version, 2);
+  });
+
+  test("is not changed when a root key of it is missing, the configuration pins another, or the keys changed meanwhile", async () => {
+    const place = await Place.create();
+    const keyring = await place.open();
+    await assert.rejects(keyring.changeRoots(next(place, ["foreign"]), []), {
+      message: /which neither COFRE_ROOT_KEY nor/,
+    });
+    await assert.rejects(keyring.changeRoots(next(place), ["0".repeat(64)]), {
+      message: /not in COFRE_ROOT_KEYS_FINGERPRINT/,
+    });
+    await (await place.open()).changeRoots(next(place), []);
+    await assert.rejects(keyring.changeRoots(next(place), []), { message: /changed meanwhile/ });
   });
 });
 

@@ -15,6 +15,7 @@ import { type KeyPurpose, type KeyRecord, keyNameOf } from "./key-record.ts";
 import { checkValueOf, unwrapUnderEpoch, wrapUnderEpoch } from "./key-wrap.ts";
 import { checkedKey, isAltered } from "./opened-key.ts";
 import { isGenuineRecord, type UnsealedRecord, withRecordMac } from "./record-mac.ts";
+import { encodeRootSet, parseRootSet, refuseUnpinned, type RootSet } from "./root-set.ts";
 import { type EpochRoots, withRecoveryWraps } from "./root-wraps.ts";
 
 /** Storage of the records of one installation. Rejects when the storage fails. */
@@ -60,6 +61,11 @@ interface OpenKey {
   readonly key: KeyObject;
 }
 
+interface OpenRootSet {
+  readonly set: RootSet;
+  readonly record: KeyRecord;
+}
+
 interface MerchantKeys {
   readonly current: MerchantKey | undefined;
   readonly versions: ReadonlyMap<number, MerchantKey>;
@@ -90,6 +96,7 @@ export class RecordKeyring implements CardKeys {
   readonly #records: KeyRecords;
   #epochs: ReadonlyMap<number, OpenKey>;
   readonly #shared: ReadonlyMap<SharedPurpose, OpenKey>;
+  #rootSet: OpenRootSet | undefined;
   readonly #merchants = new BoundedMap<MerchantId, MerchantKeys>(maxCachedMerchants);
   /** Reads that are under way. */
   readonly #reading = new Map<MerchantId, Promise<MerchantKeys>>();
@@ -100,20 +107,18 @@ export class RecordKeyring implements CardKeys {
   /** Until when no epoch but the open ones counts as existing. */
   #noEpochUntil: Instant | undefined;
 
-  private constructor(
-    options: RecordKeyringOptions,
-    opened: Pick<OpenedShared, "epochs" | "shared" | "macs">,
-  ) {
+  private constructor(options: RecordKeyringOptions, opened: OpenedShared) {
     this.installation = options.installation;
     this.#options = options;
     this.#epochs = opened.epochs;
     this.#shared = opened.shared;
+    this.#rootSet = opened.rootSet;
     this.macs = opened.macs;
     this.#records = options.records(opened.macs);
   }
 
   /**
-   * Opens the records of an installation. Uses the root key once for each epoch. Rejects with
+   * Opens the records of an installation. Uses each root key once for each epoch. Rejects with
    * KeyringError when a record was altered, belongs to another installation or root key, or is
    * missing.
    */
@@ -131,44 +136,102 @@ export class RecordKeyring implements CardKeys {
     return this.#keyOf(purpose).export();
   }
 
+  /** The root keys and the recovery key of the epoch keys; undefined before it is first stored. */
+  get rootSet(): RootSet | undefined {
+    return this.#rootSet?.set;
+  }
+
+  /** Whether this root key has wrapped every epoch key. */
+  isWrappedBy(root: string): boolean {
+    return [...this.#epochs.values()].every(({ record }) =>
+      record.wraps.some((wrap) => wrap.root === root),
+    );
+  }
+
   /**
-   * Adds the wraps for the recovery key that the stored epoch keys lack, and replaces altered ones.
-   * True: records were written, here or by another process, and have to be read again.
+   * The wraps of a new epoch key, by every root key of the set. They count only if the commit that
+   * stores them has `rootSetStep` too: then the set has not changed meanwhile.
+   */
+  async wrapsOfEpoch(secret: Uint8Array, version: number): Promise<KeyRecord["wraps"]> {
+    const { set } = this.#storedRootSet();
+    const epoch = { installation: this.installation, version, secret, present: [] };
+    return await this.#options.roots.wrap(epoch, set);
+  }
+
+  /** Makes a commit fail if the set of root keys has changed since it was read. */
+  rootSetStep(): RecordStep {
+    const { record } = this.#storedRootSet();
+    return this.#changed(record, {});
+  }
+
+  /**
+   * Replaces the set of root keys, and wraps every epoch key by those in it, in one commit. `pinned`:
+   * the fingerprints that the configuration allows. Rejects with KeyringError, and nothing was
+   * written, if they do not allow the set, a root key does not answer, or another process changed
+   * the keys meanwhile.
+   */
+  async changeRoots(
+    next: Omit<RootSet, "version">,
+    pinned: readonly string[],
+    roots: EpochRoots = this.#options.roots,
+  ): Promise<RootSet> {
+    const present = this.#rootSet;
+    const set = { ...next, version: (present?.set.version ?? 0) + 1 };
+    refuseUnpinned(this.installation, set, pinned);
+    const steps: RecordStep[] = [];
+    for (const { record, key } of this.#epochs.values()) {
+      const secret = key.export();
+      try {
+        const { version, wraps } = record;
+        const epoch = { installation: this.installation, version, secret, present: wraps };
+        steps.push(this.#changed(record, { wraps: await roots.wrap(epoch, set) }));
+      } finally {
+        secret.fill(0);
+      }
+    }
+    if (present !== undefined)
+      steps.push(this.#changed(present.record, { state: "destroyed", wraps: [] }));
+    const record = newRootSetRecord(this.#options, this.#currentEpoch(), set);
+    steps.push({
+      next: withRecordMac(this.macs, this.installation, record),
+      before: undefined,
+    });
+    if (!(await this.#records.commit(steps)))
+      throw new KeyringError("the keys were changed meanwhile: repeat it");
+    for (const { next: changed } of steps) {
+      const open = changed.purpose === "epoch" ? this.#epochs.get(changed.version) : undefined;
+      if (open !== undefined)
+        this.#epochs = new Map([...this.#epochs, [changed.version, { ...open, record: changed }]]);
+      if (changed.purpose === "roots" && changed.version === set.version)
+        this.#rootSet = { set, record: changed };
+    }
+    return set;
+  }
+
+  /**
+   * Adds the wraps for the recovery key of the set that the stored epoch keys lack, and replaces
+   * altered ones. True: records were written, here or by another process, and have to be read again.
    */
   async addRecoveryWraps(recovery: RecoveryWraps): Promise<boolean> {
     const steps = [...this.#epochs.values()].flatMap(({ record, key }) => {
       const secret = key.export();
       const wraps = withRecoveryWraps(record, secret, this.installation, recovery);
       secret.fill(0);
-      return wraps === undefined ? [] : [this.#rewrapped(record, wraps)];
+      return wraps === undefined ? [] : [this.#changed(record, { wraps })];
     });
     if (steps.length > 0) await this.#records.commit(steps);
     return steps.length > 0;
   }
 
-  /**
-   * Wraps every epoch key by another root key, which replaces the present one. Rejects with
-   * KeyringError if another process changed the keys meanwhile.
-   */
-  async replaceRoot(roots: EpochRoots): Promise<void> {
-    const steps: RecordStep[] = [];
-    for (const { record, key } of this.#epochs.values()) {
-      const secret = key.export();
-      try {
-        const wraps = await roots.wrap(secret, this.installation, record.version);
-        steps.push(this.#rewrapped(record, wraps));
-      } finally {
-        secret.fill(0);
-      }
-    }
-    if (!(await this.#records.commit(steps)))
-      throw new KeyringError("the keys were changed meanwhile: repeat the command");
+  #changed(before: KeyRecord, changed: Partial<UnsealedRecord>): RecordStep {
+    const { clock } = this.#options;
+    const next = { ...before, ...changed, sequence: before.sequence + 1, changedAt: clock.now() };
+    return { next: withRecordMac(this.macs, this.installation, next), before };
   }
 
-  #rewrapped(before: KeyRecord, wraps: KeyRecord["wraps"]): RecordStep {
-    const { clock } = this.#options;
-    const next = { ...before, wraps, sequence: before.sequence + 1, changedAt: clock.now() };
-    return { next: withRecordMac(this.macs, this.installation, next), before };
+  #storedRootSet(): OpenRootSet {
+    assert(this.#rootSet !== undefined, "the set of root keys is stored before it is used");
+    return this.#rootSet;
   }
 
   readyCurrent(merchantId: MerchantId): MerchantKey | undefined {
@@ -254,13 +317,16 @@ export class RecordKeyring implements CardKeys {
 
   async #refresh(): Promise<void> {
     const stored = await this.#records.shared();
-    const { epochs } = await openShared({ ...this.#options, stored }, this.#epochs);
+    const { epochs, rootSet } = await openShared({ ...this.#options, stored }, this.#epochs);
     for (const [version, { record }] of this.#epochs) {
       const next = stored.find((each) => each.purpose === "epoch" && each.version === version);
       if ((next?.sequence ?? 0) < record.sequence)
         throw new KeyringError(`the key record ${keyNameOf(record)} went back to an earlier state`);
     }
+    if ((rootSet?.set.version ?? 0) < (this.#rootSet?.set.version ?? 0))
+      throw new KeyringError("the set of root keys went back to an earlier state");
     this.#epochs = epochs;
+    this.#rootSet = rootSet;
   }
 
   async #addMerchantKey(merchant: MerchantId): Promise<void> {
@@ -294,18 +360,23 @@ export class RecordKeyring implements CardKeys {
 
 /**
  * The records of a new installation: epoch 1, wrapped by the root key, and one key for each shared
- * purpose. Wipes `secrets`.
+ * purpose. Wipes `secrets`. `rootSet`: the root keys, and random bytes of their record, apart from
+ * those of a seeded world.
  */
 export async function newKeyRecords(
   options: Pick<RecordKeyringOptions, "roots" | "installation" | "random" | "clock">,
   secrets: NewSecrets,
+  rootSet: { readonly set: RootSet; readonly random: Random },
 ): Promise<{ readonly macs: RowMacs; readonly records: readonly KeyRecord[] }> {
   const { roots, installation, random, clock } = options;
   const epochSecret = random.bytes(keyLength);
   try {
     const now = clock.now();
     const epochKey = createSecretKey(epochSecret);
-    const wraps = await roots.wrap(epochSecret, installation, 1);
+    const wraps = await roots.wrap(
+      { installation, version: 1, secret: epochSecret, present: [] },
+      rootSet.set,
+    );
     const check = checkValueOf(epochSecret, {
       installation,
       purpose: "epoch",
@@ -333,7 +404,8 @@ export async function newKeyRecords(
         newRecord(options, open, { purpose, secret: secrets[purpose] }),
       ),
     );
-    return { macs, records: [epochRecord, ...shared] };
+    const set = newRootSetRecord({ ...options, random: rootSet.random }, open, rootSet.set);
+    return { macs, records: [epochRecord, ...shared, withRecordMac(macs, installation, set)] };
   } finally {
     epochSecret.fill(0);
     for (const purpose of sharedPurposes) secrets[purpose].fill(0);
@@ -343,20 +415,22 @@ export async function newKeyRecords(
 interface NewKey {
   readonly purpose: KeyPurpose;
   readonly merchant?: MerchantId;
+  /** 1 unless it is given. */
+  readonly version?: number;
   readonly secret: Uint8Array;
 }
 
 function newRecord(
   { installation, random, clock }: Pick<RecordKeyringOptions, "installation" | "random" | "clock">,
   { record: { version: epoch }, key }: OpenKey,
-  { purpose, merchant, secret }: NewKey,
+  { purpose, merchant, version = 1, secret }: NewKey,
 ): UnsealedRecord {
   const now = clock.now();
-  const named = { installation, purpose, merchant, version: 1 };
+  const named = { installation, purpose, merchant, version };
   return {
     purpose,
     ...(merchant === undefined ? {} : { merchant }),
-    version: 1,
+    version,
     state: "current",
     sequence: 1,
     epoch,
@@ -369,9 +443,19 @@ function newRecord(
   };
 }
 
+function newRootSetRecord(
+  options: Pick<RecordKeyringOptions, "installation" | "random" | "clock">,
+  epoch: OpenKey,
+  set: RootSet,
+): UnsealedRecord {
+  const secret = encodeRootSet(set);
+  return newRecord(options, epoch, { purpose: "roots", version: set.version, secret });
+}
+
 interface OpenedShared {
   readonly epochs: ReadonlyMap<number, OpenKey>;
   readonly shared: ReadonlyMap<SharedPurpose, OpenKey>;
+  readonly rootSet: OpenRootSet | undefined;
   readonly macs: RowMacs;
 }
 
@@ -407,7 +491,26 @@ async function openShared(
   for (const record of stored)
     if (!isGenuineRecord(macs, installation, record)) throw isAltered(record);
   refuseMisplacedEpochs(epochs);
-  return { epochs, shared, macs };
+  return { epochs, shared, macs, rootSet: openRootSet(stored, epochs, installation) };
+}
+
+/** The set of root keys; undefined in a database of an earlier version. */
+function openRootSet(
+  stored: readonly KeyRecord[],
+  epochs: ReadonlyMap<number, OpenKey>,
+  installation: string,
+): OpenRootSet | undefined {
+  const all = stored.filter(({ purpose }) => purpose === "roots");
+  const sets = all.filter(({ state }) => state === "current");
+  const [record] = sets;
+  if (record === undefined) {
+    if (all.length === 0) return undefined;
+    throw new KeyringError("the database has sets of root keys, but none that is current");
+  }
+  const epochKey = epochs.get(record.epoch ?? 0)?.key;
+  if (sets.length > 1 || epochKey === undefined) throw isAltered(record);
+  const bytes = unwrapRecord(record, epochKey, installation).export();
+  return { set: parseRootSet(bytes, record.version), record };
 }
 
 /** Exactly one epoch is current; older ones are retired, and newer ones are not used yet. */

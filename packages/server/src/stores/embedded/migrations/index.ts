@@ -11,6 +11,7 @@ import { answeredRequests } from "./010-answered-requests.ts";
 import { deliveriesByNumber } from "./011-deliveries-by-number.ts";
 import { endedDeliveries } from "./012-ended-deliveries.ts";
 import { keyRecords } from "./013-key-records.ts";
+import { setOfRootKeys } from "./014-set-of-root-keys.ts";
 
 /**
  * Forward only, in order: the first creates version 1 of an empty file. A released migration is
@@ -30,4 +31,5 @@ export const migrations: readonly string[] = [
   deliveriesByNumber,
   endedDeliveries,
   keyRecords,
+  setOfRootKeys,
 ];

@@ -26,6 +26,7 @@ import { indexOfAnsweredRequests } from "./025-index-of-answered-requests.ts";
 import { deletedDeliveries } from "./026-deleted-deliveries.ts";
 import { indexOfEndedDeliveries } from "./027-index-of-ended-deliveries.ts";
 import { keyRecords } from "./028-key-records.ts";
+import { setOfRootKeys } from "./029-set-of-root-keys.ts";
 
 /** In order. A released migration never changes: its checksum is kept in the database. */
 export const migrations: readonly string[] = [
@@ -57,6 +58,7 @@ export const migrations: readonly string[] = [
   deletedDeliveries,
   indexOfEndedDeliveries,
   keyRecords,
+  setOfRootKeys,
 ];
 
 /**
