@@ -1356,4 +1356,28 @@ export const refusals = {
   "{name} is not a setting.": "{name} no es una configuración.",
   "{name} is not a setting. Did you mean {suggestion}?":
     "{name} no es una configuración. ¿Quisiste decir {suggestion}?",
+  "{name} must be true or false.": "{name} debe ser true o false.",
+  "{name} must be one of {list}.": "{name} debe ser uno de estos: {list}.",
+  "{name} must be a whole number from {least} to {most}.":
+    "{name} debe ser un número entero de {least} a {most}.",
+  "{name} must be a whole number from 0 to 1000, in thousandths: 300 is 30%.":
+    "{name} debe ser un número entero de 0 a 1000, en milésimas: 300 es 30%.",
+  "{name} must be a text of {least} to {most} characters.":
+    "{name} debe ser un texto de {least} a {most} caracteres.",
+  "{name} must be empty or an http or https address of at most {most} characters.":
+    "{name} debe estar vacío o ser una dirección http o https de {most} caracteres como máximo.",
+  "{name} must be at most {most} origins separated by spaces, with https, or http on this machine.":
+    "{name} debe ser como máximo {most} orígenes separados por espacios, con https, o http en esta máquina.",
+  "{name} must be an object.": "{name} debe ser un objeto.",
+  "{name} must be a list of at most {most} objects with connectors, and {members} or belowUsd.":
+    "{name} debe ser una lista de {most} objetos como máximo con connectors, y {members} o belowUsd.",
+  "{name} must be a list of at most {most} objects with an id (1 to 32 of a-z, 0-9 and dashes, a letter first) and a url (http or https), and enabled, signatures (a list of {list}) or hashesPerCall (1 to {hashes}).":
+    "{name} debe ser una lista de {most} objetos como máximo con un id (de 1 a 32 caracteres a-z, 0-9 y guiones, primero una letra) y una url (http o https), y enabled, signatures (una lista de {list}) o hashesPerCall (de 1 a {hashes}).",
+  "{name} must be a list of at most {most} objects with a name (1 to {longest} characters, each name once), and {members}.":
+    "{name} debe ser una lista de {most} objetos como máximo con un name (de 1 a {longest} caracteres, cada nombre una sola vez), y {members}.",
+  "routes names a connector that is none of these: {list}.":
+    "routes indica un connector que no es ninguno de estos: {list}.",
+  "One of the names is not a setting.": "Uno de los nombres no es una configuración.",
+  "One of the names in {name} is not a setting.":
+    "Uno de los nombres en {name} no es una configuración.",
 };

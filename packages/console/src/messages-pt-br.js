@@ -1353,4 +1353,27 @@ export const refusals = {
   "{name} is not a setting.": "{name} não é uma configuração.",
   "{name} is not a setting. Did you mean {suggestion}?":
     "{name} não é uma configuração. Você quis dizer {suggestion}?",
+  "{name} must be true or false.": "{name} deve ser true ou false.",
+  "{name} must be one of {list}.": "{name} deve ser um destes: {list}.",
+  "{name} must be a whole number from {least} to {most}.":
+    "{name} deve ser um número inteiro de {least} a {most}.",
+  "{name} must be a whole number from 0 to 1000, in thousandths: 300 is 30%.":
+    "{name} deve ser um número inteiro de 0 a 1000, em milésimos: 300 é 30%.",
+  "{name} must be a text of {least} to {most} characters.":
+    "{name} deve ser um texto de {least} a {most} caracteres.",
+  "{name} must be empty or an http or https address of at most {most} characters.":
+    "{name} deve ficar vazio ou ser um endereço http ou https de no máximo {most} caracteres.",
+  "{name} must be at most {most} origins separated by spaces, with https, or http on this machine.":
+    "{name} deve ser no máximo {most} origens separadas por espaços, com https, ou http nesta máquina.",
+  "{name} must be an object.": "{name} deve ser um objeto.",
+  "{name} must be a list of at most {most} objects with connectors, and {members} or belowUsd.":
+    "{name} deve ser uma lista de no máximo {most} objetos com connectors, e {members} ou belowUsd.",
+  "{name} must be a list of at most {most} objects with an id (1 to 32 of a-z, 0-9 and dashes, a letter first) and a url (http or https), and enabled, signatures (a list of {list}) or hashesPerCall (1 to {hashes}).":
+    "{name} deve ser uma lista de no máximo {most} objetos com um id (de 1 a 32 caracteres a-z, 0-9 e hifens, primeiro uma letra) e uma url (http ou https), e enabled, signatures (uma lista de {list}) ou hashesPerCall (de 1 a {hashes}).",
+  "{name} must be a list of at most {most} objects with a name (1 to {longest} characters, each name once), and {members}.":
+    "{name} deve ser uma lista de no máximo {most} objetos com um name (de 1 a {longest} caracteres, cada nome uma só vez), e {members}.",
+  "routes names a connector that is none of these: {list}.":
+    "routes indica um connector que não é nenhum destes: {list}.",
+  "One of the names is not a setting.": "Um dos nomes não é uma configuração.",
+  "One of the names in {name} is not a setting.": "Um dos nomes em {name} não é uma configuração.",
 };

@@ -122,7 +122,7 @@ function formWords(message) {
  */
 function sentencesWords(message) {
   const sentences = message
-    .split(/(?<=[.?]) (?=\S+(?:: the address| is not a setting))/)
+    .split(/(?<=[.?]) (?=\S+(?:: the address| is not a setting| must be )|One of the names )/)
     .map(formWords);
   return sentences.includes(undefined) ? undefined : sentences.join(" ");
 }

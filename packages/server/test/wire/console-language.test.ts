@@ -4,6 +4,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { describe, test } from "node:test";
 import { actionNames } from "../../src/http/admin/payment-endpoint.ts";
+import { unknownConnector } from "../../src/http/admin/settings-endpoint.ts";
 import { cardInSettings } from "../../src/http/admin/typed-settings.ts";
 import { worldActions } from "../../src/http/admin/worlds-endpoint.ts";
 import { bookProblems } from "../../src/ledger/explain.ts";
@@ -81,7 +82,8 @@ const untranslated: Readonly<Record<string, string>> = {
   "Idempotency-Key": "a header",
   "Header X-Cofre-Account": "the beginning of a server's message",
   " must be ": "a part of a server's message",
-  "(?<=[.?]) (?=\\S+(?:: the address| is not a setting))": "parts of a server's message",
+  "(?<=[.?]) (?=\\S+(?:: the address| is not a setting| must be )|One of the names )":
+    "parts of a server's message",
   "^notificationEndpoints must be a list of at most (\\d+) ": "a part of a server's message",
   "new browser": "the server's words in the audit log",
   'main input[type="search"]': "a selector",
@@ -490,7 +492,7 @@ describe("the languages of the console", () => {
         }
       });
 
-    test("of an address or an unknown setting is translated", () => {
+    test("of an address is translated", () => {
       const addresses = Object.values(refusalTexts).flatMap((reason) => {
         const result = validateSettings(
           { notificationUrl: "https://shop.example/hook" },
@@ -500,13 +502,7 @@ describe("the languages of the console", () => {
         assert.ok("problems" in result);
         return result.problems;
       });
-      const unknown = validateSettings({ partialCaptur: true, simulator: { qqqq: 1 } });
-      assert.ok("problems" in unknown && unknown.problems.length === 2);
-      const messages = [
-        ...addresses,
-        `${addresses[0]} ${addresses[1]}`,
-        unknown.problems.join(" "),
-      ];
+      const messages = [...addresses, `${addresses[0]} ${addresses[1]}`];
       for (const language of ["pt-BR", "es"])
         for (const { text, lang } of wordsOf(
           language,
@@ -516,6 +512,46 @@ describe("the languages of the console", () => {
           assert.doesNotMatch(text, /\b(?:the|must|is)\b/);
         }
     });
+
+    /** Every sentence about a setting whose value or name is refused; addresses have their own. */
+    const settingProblems = describedSettings().flatMap(({ name, settings = [] }) => {
+      const refused = [
+        { [name]: null },
+        ...settings.map((inside) => ({ [name]: { [inside.name]: null } })),
+        ...(settings.length === 0 ? [] : [{ [name]: { "a name": 1 } }]),
+      ].map((changes) => validateSettings(changes));
+      return refused.flatMap((result) => ("problems" in result ? result.problems : []));
+    });
+    for (const changes of [
+      { partialCaptur: true, simulator: { qqqq: 1 } },
+      { "a name": 1, partialCapture: 1, simulator: { seed: 1 } },
+    ]) {
+      const result = validateSettings(changes);
+      assert.ok("problems" in result && result.problems.length > 1);
+      settingProblems.push(...result.problems, result.problems.join(" "));
+    }
+    const { status_message: unknownConnectors } = JSON.parse(
+      unknownConnector(["simulator", "other"]).body,
+    ) as { readonly status_message: string };
+    settingProblems.push(unknownConnectors);
+
+    for (const language of ["pt-BR", "es"])
+      test(`of a setting's name or value is translated to ${language}, whatever is allowed`, () => {
+        const known = describedSettings().flatMap(({ settings = [], ...each }) => [
+          each,
+          ...settings,
+        ]);
+        assert.ok(settingProblems.length > known.length);
+        const all = wordsOf(
+          language,
+          settingProblems.map((message) => ["COFRE-31", message] as const),
+        );
+        for (const [place, { text, lang }] of all.entries()) {
+          assert.equal(lang, language, text);
+          assert.notEqual(text, settingProblems[place]);
+          assert.doesNotMatch(text, /\b(?:the|must|is|of|names|whole|characters)\b/);
+        }
+      });
 
     test("has the same forms in each language, with the same values", async () => {
       const [portuguese, spanish] = await Promise.all(
@@ -534,8 +570,7 @@ describe("the languages of the console", () => {
         ...Object.values(rows).flatMap(messagesOf),
         ...Object.values(refusalTexts).map((reason) => `notificationUrl: the address ${reason}.`),
         "url: the address has *** for its password, which must be given.",
-        "partialCaptur is not a setting.",
-        "partialCaptur is not a setting. Did you mean partialCapture?",
+        ...settingProblems,
         cardInSettings,
       ];
       const unused = Object.keys(spanish).filter((message) => {
