@@ -237,7 +237,10 @@ function Chart({ title, label, figures, bars, axis, legend, heads, note = "" }) 
                 </a>
                 ${
                   index % step === 0 &&
-                  html`<span class="date" aria-hidden="true"
+                  html`<span
+                    class="date"
+                    aria-hidden="true"
+                    style=${{ "--columns": Math.min(step, bars.length - index) }}
                     >${per === "hour" ? timeOfDay(key) : shortDayText(key)}</span
                   >`
                 }

@@ -261,24 +261,45 @@ export function listTests({ server, made, inConsole }: ConsoleGiven): void {
     });
   });
 
-  for (const width of [1_280])
-    test(`letters of twice the size fit at ${width} pixels`, async () => {
+  for (const { width, language } of [
+    { width: 390, language: "en" },
+    { width: 390, language: "pt-BR" },
+    { width: 1_280, language: "en" },
+  ])
+    test(`letters of twice the size fit at ${width} pixels in ${language}`, async () => {
       const { hash } = await made();
       const { body } = await server().postJson("/__cofre/notifications", {
         integration_key: integrationKey,
         hash,
       });
       const [sent] = body["notifications"] as readonly { readonly number: number }[];
+      const { hash: other } = await made({ name: poisonedName });
+      const listed = await server().postJson("/__cofre/requests", {
+        integration_key: integrationKey,
+        order: "newest",
+        limit: 1,
+      });
+      const [request] = listed.body["requests"] as readonly { readonly number: number }[];
       await inConsole(
         "#/payments",
         async (page) => {
+          await page.evaluate(`sessionStorage.setItem("cofre.language", "${language}")`);
           await page.addInitScript(
             "addEventListener('DOMContentLoaded', () => { document.documentElement.style.fontSize = '200%'; })",
           );
           for (const [view, last] of [
             ["payments", "tr[data-row]"],
             [`payment/${hash}`, ".sequence"],
+            [`compare/${hash}/${other}`, "table.sides"],
+            ["new", "form"],
+            ["webhooks", "tr[data-row]"],
             [`webhooks/${sent?.number}`, ".receiver-box"],
+            ["requests", "tr[data-row]"],
+            [`request/${request?.number}`, "section"],
+            ["tokens", ":is(tr, .nothing)"],
+            ["insights", ".sums"],
+            ["worlds", "section"],
+            ["faults", "form"],
             ["cards", ".card-rows"],
             ["settings", ".save"],
           ] as const) {
