@@ -152,6 +152,8 @@ export class RecordKeys {
         merchantKeyRecords: (merchantId, after, limit) =>
           read(() => tables.keys.merchantKeyRecords(merchantId, after, limit)),
         commitKeys: (change) => this.#commit(tables, change),
+        keyOrders: (after, limit) => read(() => tables.keys.keyOrders(after, limit)),
+        commitOrder: (change) => tables.keys.commitOrder(change),
       },
       users: new Proxy(tables.users, {
         get:

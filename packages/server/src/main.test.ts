@@ -481,9 +481,9 @@ describe("a started server", () => {
     async (context) => {
       const folder = join(newFolder(context), "data");
       const keys = { COFRE_SANDBOX_INTEGRATION_KEY: "full" };
-      // A limit of half a megabyte for the largest file: enough for the start and some stored
+      // A limit of 640 KiB for the largest file: enough for the start and some stored
       // cards.
-      const limited = `ulimit -f 1024; exec "$0" "$@"`;
+      const limited = `ulimit -f 1280; exec "$0" "$@"`;
       const serving = new Serving(context, ["--data-dir", folder], keys, ["sh", "-c", limited]);
       const { port } = await serving.event("listening");
       const url = `http://127.0.0.1:${String(port)}`;

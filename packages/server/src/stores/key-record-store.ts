@@ -3,6 +3,7 @@ import type { Instant } from "../kernel/instant.ts";
 import type { AuditHead, AuditRow } from "../user/audit-chain.ts";
 import type { AuditEvent } from "../user/audit.ts";
 import type { UserResult } from "../user/user-store.ts";
+import type { KeyOrderRow } from "../vault/records/key-order.ts";
 import type { KeyRecord, KeyRecordChange } from "../vault/records/key-record.ts";
 
 /**
@@ -35,6 +36,17 @@ export interface KeyRecordStore {
    * `commit_unknown`, the changes may have been applied or not.
    */
   commitKeys(change: KeyChange): Promise<KeyResult>;
+  /** Orders with numbers above `after`, in ascending order, at most `limit`. */
+  keyOrders(after: number, limit: number): Promise<readonly KeyOrderRow[]>;
+  /**
+   * Appends an order and its audit entries, durably and in one transaction, or does nothing:
+   * `stale` if its number does not follow the last order's. Rejects as `commitKeys` does.
+   */
+  commitOrder(change: KeyOrderChange): Promise<KeyResult>;
+}
+
+export interface KeyOrderChange extends Pick<KeyChange, "at" | "events" | "chain"> {
+  readonly order: KeyOrderRow;
 }
 
 export interface KeyChange {

@@ -2,6 +2,7 @@ import { assert } from "../kernel/assert.ts";
 import type { MerchantId } from "../kernel/ids.ts";
 import { instant } from "../kernel/instant.ts";
 import type { UserOutcome } from "../user/user-store.ts";
+import type { KeyOrderRow } from "../vault/records/key-order.ts";
 import type { KeyPurpose, KeyRecord, KeyState } from "../vault/records/key-record.ts";
 import type { KeyResult } from "./key-record-store.ts";
 
@@ -55,6 +56,20 @@ export function rowOfKey(record: KeyRecord): KeyRow {
     changed_at: record.changedAt,
     mac: hexOf(record.mac),
   };
+}
+
+/** An order as both SQL stores read and write it; `mac` is hex. */
+export type OrderRow = Omit<KeyOrderRow, "at" | "mac"> & {
+  readonly at: number;
+  readonly mac: string;
+};
+
+export function orderFromRow({ number, at, body, mac }: OrderRow): KeyOrderRow {
+  return { number, at: instant(at), body, mac: bytesOf(mac) };
+}
+
+export function rowOfOrder({ number, at, body, mac }: KeyOrderRow): OrderRow {
+  return { number, at, body, mac: hexOf(mac) };
 }
 
 export function keyResultOf(outcome: UserOutcome, number: number): KeyResult {

@@ -181,6 +181,11 @@ export const transferTables = {
     key: ["merchant", "purpose", "version"],
     shown: ["merchant", "purpose", "version"],
   },
+  key_order: {
+    columns: { no: "integer", at: "integer", body: "text", mac: "bytes" },
+    key: ["no"],
+    shown: ["no"],
+  },
   audit_entry: {
     columns: { no: "integer", digest: "bytes", body: "text", mac: "bytes" },
     key: ["no"],

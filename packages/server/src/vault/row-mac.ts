@@ -9,6 +9,7 @@ export const rowKinds = [
   "person_session",
   "audit_entry",
   "key_record",
+  "key_order",
 ] as const;
 export type RowKind = (typeof rowKinds)[number];
 
@@ -61,6 +62,7 @@ export class RowMacs {
       person_session: keyOf("person_session"),
       audit_entry: keyOf("audit_entry"),
       key_record: keyOf("key_record"),
+      key_order: keyOf("key_order"),
     };
     const hmacOf = (kind: RowKind): HmacSha256 => new HmacSha256(this.#keys[kind], usualRow);
     this.#hmacs = {
@@ -70,6 +72,7 @@ export class RowMacs {
       person_session: hmacOf("person_session"),
       audit_entry: hmacOf("audit_entry"),
       key_record: hmacOf("key_record"),
+      key_order: hmacOf("key_order"),
     };
     this.#upgrade = upgrade;
   }

@@ -3,9 +3,14 @@ import { describe, test } from "node:test";
 import { BrokenInvariant } from "../../src/kernel/assert.ts";
 import type { MerchantId } from "../../src/kernel/ids.ts";
 import { laterBy } from "../../src/kernel/instant.ts";
-import type { KeyChange, KeyRecordStore } from "../../src/stores/key-record-store.ts";
+import type {
+  KeyChange,
+  KeyOrderChange,
+  KeyRecordStore,
+} from "../../src/stores/key-record-store.ts";
 import { entryOf } from "../../src/user/audit-chain.ts";
 import type { UserStore } from "../../src/user/user-store.ts";
+import { type KeyOrderRow, maxOrderLength } from "../../src/vault/records/key-order.ts";
 import type { KeyRecord } from "../../src/vault/records/key-record.ts";
 import { action, assertChain, start } from "./user-store.contract.ts";
 
@@ -53,6 +58,17 @@ export function keyChange(...records: readonly [KeyRecord, ...KeyRecord[]]): Key
   }));
   assert.ok(first !== undefined);
   return { at: start, changes: [first, ...rest], events: [action({ action: "key_made" })] };
+}
+
+export function orderChange(number: number, over: Partial<KeyOrderRow> = {}): KeyOrderChange {
+  const order = {
+    number,
+    at: laterBy(start, number),
+    body: JSON.stringify({ number, text: "\u00e9 \u0000" }),
+    mac: new Uint8Array(32).fill(number),
+    ...over,
+  };
+  return { at: start, order, events: [action({ action: "key_order" })] };
 }
 
 interface OpenKeys {
@@ -246,6 +262,69 @@ export function describeKeyRecordContract(name: string, open: () => Promise<Open
       await keys.commitKeys(change);
       const stale = { ...keyChange(newKey()), chain: { after: before, rows: [] } };
       assert.deepEqual(await keys.commitKeys(stale), { outcome: "head_moved" }, "before stale");
+      assert.equal(await assertChain(users), 1);
+    });
+
+    eachTest("orders come back as committed, in pages, with their entries", async (store) => {
+      const { keys, users } = store;
+      assert.deepEqual(await keys.keyOrders(0, 10), []);
+      const orders = [1, 2, 3].map((number) => orderChange(number));
+      for (const [index, change] of orders.entries())
+        assert.deepEqual(await keys.commitOrder(change), {
+          outcome: "committed",
+          number: index + 1,
+        });
+      const rows = orders.map(({ order }) => order);
+      assert.deepEqual(await keys.keyOrders(0, 2), rows.slice(0, 2));
+      assert.deepEqual(await keys.keyOrders(2, 2), rows.slice(2));
+      assert.deepEqual(await keys.keyOrders(3, 2), []);
+      const [, , entry] = (await users.auditAfter(0, 10)).map(entryOf);
+      assert.equal(entry?.action, "key_order");
+      assert.equal(await assertChain(users), 3);
+    });
+
+    eachTest("an order follows the last one and the head, or nothing is written", async (store) => {
+      const { keys, users } = store;
+      const before = await users.auditHead();
+      const elsewhere = { after: { number: 1, digest: "0".repeat(64) }, rows: [] };
+      assert.deepEqual(await keys.commitOrder({ ...orderChange(1), chain: elsewhere }), {
+        outcome: "head_moved",
+      });
+      assert.deepEqual(await keys.commitOrder(orderChange(2)), { outcome: "stale" });
+      assert.equal((await keys.commitOrder(orderChange(1))).outcome, "committed");
+      assert.deepEqual(await keys.commitOrder(orderChange(1, { body: "{}" })), {
+        outcome: "stale",
+      });
+      assert.deepEqual(await keys.commitOrder(orderChange(3)), { outcome: "stale" });
+      const stale = { ...orderChange(1), chain: { after: before, rows: [] } };
+      assert.deepEqual(await keys.commitOrder(stale), { outcome: "head_moved" }, "before stale");
+      assert.deepEqual(await keys.keyOrders(0, 10), [orderChange(1).order]);
+      assert.equal(await assertChain(users), 1);
+    });
+
+    eachTest("an order that is not sound is refused", async ({ keys, users }) => {
+      for (const over of [
+        { number: 0 },
+        { number: 1.5 },
+        { body: "" },
+        { body: `"${"a".repeat(maxOrderLength)}"` },
+        { mac: new Uint8Array(31) },
+      ])
+        await assert.rejects(keys.commitOrder(orderChange(1, over)), BrokenInvariant);
+      assert.deepEqual(await keys.keyOrders(0, 10), []);
+      assert.equal(await assertChain(users), 0);
+    });
+
+    eachTest("of orders that come at once one is written", async ({ keys, users }) => {
+      const results = await Promise.all(
+        Array.from({ length: 20 }, (_, number) =>
+          keys.commitOrder(orderChange(1, { body: JSON.stringify({ number }) })),
+        ),
+      );
+      const outcomes = results.map(({ outcome }) => outcome);
+      assert.equal(outcomes.filter((outcome) => outcome === "committed").length, 1);
+      const [order] = await keys.keyOrders(0, 10);
+      assert.equal(order?.body, JSON.stringify({ number: outcomes.indexOf("committed") }));
       assert.equal(await assertChain(users), 1);
     });
 

@@ -23,6 +23,7 @@ import {
   merchantOne,
   merchantTwo,
   newKey,
+  orderChange,
 } from "./key-record.contract.ts";
 import { action, assertChain } from "./user-store.contract.ts";
 
@@ -135,6 +136,7 @@ describe("key records in the embedded store", () => {
     const store = await openEmbeddedStore({ file });
     const epoch = newKey({ state: "retired" });
     await store.keys.commitKeys(keyChange(epoch));
+    await store.keys.commitOrder(orderChange(1));
     await store.close();
     const database = new DatabaseSync(file);
     const columns = "merchant, purpose, version, state, sequence, epoch, check_value, wraps";
@@ -146,12 +148,18 @@ describe("key records in the embedded store", () => {
       ["UPDATE key_record SET check_value = x'00', sequence = 9", /moves forward/],
       ["DELETE FROM key_record", /are kept/],
       [`REPLACE INTO key_record SELECT ${columns}, 0, 0, mac FROM key_record`, /are kept/],
+      ["UPDATE key_order SET body = '{}'", /are kept/],
+      ["DELETE FROM key_order", /are kept/],
+      ["REPLACE INTO key_order SELECT no, at, '{}', mac FROM key_order", /are kept/],
+      ["INSERT INTO key_order SELECT 3, at, body, mac FROM key_order", /are kept/],
     ] as const)
       assert.throws(() => database.exec(text), reason, text);
     database.close();
     const again = await openEmbeddedStore({ file });
     assert.deepEqual(await again.keys.keyRecords(undefined, 10), [epoch]);
+    assert.deepEqual(await again.keys.keyOrders(0, 10), [orderChange(1).order]);
     await again.close();
+    await assert.rejects(again.keys.keyOrders(0, 10), { name: "StoreError", code: "closed" });
     await assert.rejects(again.keys.keyRecords(undefined, 10), {
       name: "StoreError",
       code: "closed",
@@ -181,6 +189,8 @@ async function assertNothingWithoutItsEntry(keys: KeyRecordStore): Promise<void>
   const events = [action(), action()] as const;
   await assert.rejects(keys.commitKeys({ ...keyChange(newKey()), events }), BrokenInvariant);
   assert.deepEqual(await keys.keyRecords(undefined, 10), []);
+  await assert.rejects(keys.commitOrder({ ...orderChange(1), events }), BrokenInvariant);
+  assert.deepEqual(await keys.keyOrders(0, 10), []);
 }
 
 function describePostgres(of: TestDatabases): void {
@@ -188,8 +198,12 @@ function describePostgres(of: TestDatabases): void {
     const url = await of.copy();
     const store = await openStoreOn(url);
     await store.keys.commitKeys(keyChange(newKey({ state: "retired" })));
+    await store.keys.commitOrder(orderChange(1));
     await store.close();
     for (const text of [
+      "UPDATE key_order SET body = '{}'",
+      "DELETE FROM key_order",
+      "TRUNCATE key_order",
       "UPDATE key_record SET state = 'current', sequence = 9",
       "UPDATE key_record SET state = 'compromised'",
       "UPDATE key_record SET version = 2, sequence = 9",
@@ -238,12 +252,17 @@ function describePostgres(of: TestDatabases): void {
     const roles = ["cofre_gateway", "cofre_jobs", "cofre_reader", "cofre_people", "cofre_vault"];
     for (const role of roles) {
       if (role !== "cofre_vault") assert.equal(await as(role, read), denied, role);
+      if (role !== "cofre_vault")
+        assert.equal(await as(role, "SELECT no FROM key_order"), denied, role);
       if (role !== "cofre_people")
-        assert.equal(await as(role, "SELECT write_keys_1('{}')"), denied, role);
+        for (const name of ["write_keys_1", "write_key_order_1"])
+          assert.equal(await as(role, `SELECT ${name}('{}')`), denied, role);
       for (const text of [
         "UPDATE key_record SET sequence = 9",
         "DELETE FROM key_record",
         "INSERT INTO key_record SELECT * FROM key_record",
+        "INSERT INTO key_order SELECT * FROM key_order",
+        "DELETE FROM key_order",
       ])
         assert.equal(await as(role, text), denied, `${role}: ${text}`);
     }

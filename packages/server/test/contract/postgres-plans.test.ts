@@ -77,6 +77,7 @@ const statements = {
   auditAfter: ["cofre_people", "audit_entry_pkey"],
   keyRecords: ["cofre_vault", "key_record_pkey"],
   merchantKeyRecords: ["cofre_vault", "key_record_pkey"],
+  keyOrders: ["cofre_vault", "key_order_pkey"],
   // One row.
   auditHead: ["cofre_people", "whole audit_head"],
 } as const satisfies Readonly<Record<StatementName, readonly [Role, ...string[]]>>;
@@ -106,6 +107,7 @@ const foreignRows = [
   `INSERT INTO key_record (merchant, purpose, version, state, sequence, epoch, check_value, wraps, created_at, changed_at, mac)
     SELECT ${hexOf(8, "ff")}, 'merchant', 1, 'current', 1, 1, '\\x00', '[["epoch:1", "00"]]', 1000, 1000, ${foreignDigest}`,
   `INSERT INTO audit_entry (no, digest, body) SELECT n, ${foreignDigest}, '{}'`,
+  `INSERT INTO key_order (no, at, body, mac) SELECT n, 1000, '{}', ${foreignDigest}`,
 ];
 
 /**
@@ -190,6 +192,7 @@ const bounded: Readonly<Partial<Record<StatementName, readonly [values: string, 
   auditHead: ["", 0],
   keyRecords: ["'epoch', 5, 2", 2],
   merchantKeyRecords: [`${merchantA}, 1, 50`, 2],
+  keyOrders: [`${foreign - 2}, 50`, 2],
 };
 
 const unbounded: ReadonlyMap<string, readonly StatementName[]> = new Map<

@@ -631,6 +631,7 @@ const tables = [
   "named_request",
   "person",
   "key_record",
+  "key_order",
   "audit_entry",
   "identity",
   "audit_head",

@@ -1,8 +1,9 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { MerchantId } from "../../kernel/ids.ts";
+import { assertOrderIsSound, type KeyOrderRow } from "../../vault/records/key-order.ts";
 import { assertKeyChangesAreSound, type KeyRecord } from "../../vault/records/key-record.ts";
-import type { KeyChange, KeyRecordStore, KeyResult } from "../key-record-store.ts";
-import { keyFromRow, keyResultOf, type KeyRow } from "../key-rows.ts";
+import type { KeyChange, KeyOrderChange, KeyRecordStore, KeyResult } from "../key-record-store.ts";
+import { keyFromRow, keyResultOf, type KeyRow, orderFromRow, type OrderRow } from "../key-rows.ts";
 import { StoreError } from "../store.ts";
 import { submitted } from "./embedded-users.ts";
 import type { Writer } from "./writer.ts";
@@ -16,6 +17,7 @@ export class EmbeddedKeys implements KeyRecordStore {
   readonly #isClosed: () => boolean;
   readonly #shared: StatementSync;
   readonly #ofMerchant: StatementSync;
+  readonly #orders: StatementSync;
 
   constructor(
     reader: DatabaseSync,
@@ -30,13 +32,16 @@ export class EmbeddedKeys implements KeyRecordStore {
     this.#ofMerchant = reader.prepare(
       `${select} WHERE merchant = unhex(?) AND purpose = 'merchant' AND version > ? ORDER BY version LIMIT ?`,
     );
+    this.#orders = reader.prepare(
+      "SELECT no AS number, at, body, lower(hex(mac)) AS mac FROM key_order WHERE no > ? ORDER BY no LIMIT ?",
+    );
   }
 
   async keyRecords(
     after: Pick<KeyRecord, "purpose" | "version"> | undefined,
     limit: number,
   ): Promise<readonly KeyRecord[]> {
-    return this.#rows(this.#shared, after?.purpose ?? "", after?.version ?? 0, limit);
+    return this.#records(this.#shared, after?.purpose ?? "", after?.version ?? 0, limit);
   }
 
   async merchantKeyRecords(
@@ -44,7 +49,7 @@ export class EmbeddedKeys implements KeyRecordStore {
     after: number,
     limit: number,
   ): Promise<readonly KeyRecord[]> {
-    return this.#rows(this.#ofMerchant, merchantId, after, limit);
+    return this.#records(this.#ofMerchant, merchantId, after, limit);
   }
 
   async commitKeys(change: KeyChange): Promise<KeyResult> {
@@ -54,15 +59,28 @@ export class EmbeddedKeys implements KeyRecordStore {
     return keyResultOf(outcome, number);
   }
 
-  #rows(statement: StatementSync, ...values: readonly (string | number)[]): readonly KeyRecord[] {
+  async keyOrders(after: number, limit: number): Promise<readonly KeyOrderRow[]> {
+    return (this.#rows(this.#orders, after, limit) as readonly OrderRow[]).map(orderFromRow);
+  }
+
+  async commitOrder(change: KeyOrderChange): Promise<KeyResult> {
+    assertOrderIsSound(change.order);
     if (this.#isClosed()) throw new StoreError("closed");
-    let rows: readonly unknown[];
+    const { outcome, number } = await submitted(this.#writer, { users: "order", change });
+    return keyResultOf(outcome, number);
+  }
+
+  #records(statement: StatementSync, ...values: readonly (string | number)[]): KeyRecord[] {
+    return (this.#rows(statement, ...values) as readonly KeyRow[]).map(keyFromRow);
+  }
+
+  #rows(statement: StatementSync, ...values: readonly (string | number)[]): readonly unknown[] {
+    if (this.#isClosed()) throw new StoreError("closed");
     try {
-      rows = statement.all(...values);
+      return statement.all(...values);
     } catch {
       throw new StoreError("unavailable");
     }
-    return (rows as readonly KeyRow[]).map(keyFromRow);
   }
 }
 

@@ -1,12 +1,15 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
+import type { KeyOrderRow } from "../../vault/records/key-order.ts";
 import type { KeyRecordChange } from "../../vault/records/key-record.ts";
-import { rowOfKey } from "../key-rows.ts";
+import { rowOfKey, rowOfOrder } from "../key-rows.ts";
 
-/** Writes key records within the open transaction. Owns its prepared statements. */
+/** Writes key records and orders within the open transaction. Owns its prepared statements. */
 export class KeyWriter {
   readonly #sequence: StatementSync;
   readonly #insert: StatementSync;
   readonly #update: StatementSync;
+  readonly #lastOrder: StatementSync;
+  readonly #insertOrder: StatementSync;
 
   constructor(database: DatabaseSync) {
     this.#sequence = database.prepare(
@@ -21,6 +24,17 @@ export class KeyWriter {
          created_at = :created_at, changed_at = :changed_at, mac = unhex(:mac)
        WHERE merchant = unhex(:merchant) AND purpose = :purpose AND version = :version`,
     );
+    this.#lastOrder = database.prepare("SELECT coalesce(max(no), 0) AS last FROM key_order");
+    this.#insertOrder = database.prepare(
+      "INSERT INTO key_order (no, at, body, mac) VALUES (:number, :at, :body, unhex(:mac))",
+    );
+  }
+
+  /** Returns false, and writes nothing, if its number does not follow the last. */
+  writeOrder(order: KeyOrderRow): boolean {
+    if (this.#lastOrder.get()?.["last"] !== order.number - 1) return false;
+    this.#insertOrder.run({ ...rowOfOrder(order) });
+    return true;
   }
 
   /**

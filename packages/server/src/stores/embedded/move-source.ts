@@ -134,6 +134,7 @@ export const rowsOf: Readonly<Record<TransferKind, string>> = {
     nullif(lower(hex(mac)), '') AS mac FROM person ORDER BY person.id`,
   key_record: `SELECT lower(hex(merchant)) AS merchant, purpose, version, state, sequence, epoch, lower(hex(check_value)) AS check_value, wraps,
     created_at, changed_at, lower(hex(mac)) AS mac FROM key_record ORDER BY key_record.merchant, purpose, version`,
+  key_order: "SELECT no, at, body, lower(hex(mac)) AS mac FROM key_order ORDER BY no",
   audit_entry:
     "SELECT no, lower(hex(digest)) AS digest, body, nullif(lower(hex(mac)), '') AS mac FROM audit_entry ORDER BY no",
   identity: "SELECT one, keys, epoch, beat, is_copy FROM identity ORDER BY one",

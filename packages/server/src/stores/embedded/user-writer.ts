@@ -8,7 +8,7 @@ import {
   type UserRecord,
 } from "../../user/user-store.ts";
 import type { Outcome } from "../change-message.ts";
-import type { KeyChange } from "../key-record-store.ts";
+import type { KeyChange, KeyOrderChange } from "../key-record-store.ts";
 import { AuditWriter } from "./audit-writer.ts";
 import { KeyWriter } from "./key-writer.ts";
 
@@ -16,6 +16,7 @@ import { KeyWriter } from "./key-writer.ts";
 export type UserMessage =
   | { readonly users: "change"; readonly change: UserChange }
   | { readonly users: "keys"; readonly change: KeyChange }
+  | { readonly users: "order"; readonly change: KeyOrderChange }
   | { readonly users: "use"; readonly digest: string; readonly at: Instant };
 
 /** `number`: of the first audit entry that was written; 0 if none was. */
@@ -25,7 +26,7 @@ export interface UserWriteResult {
 }
 
 /**
- * Writes one change of users or of key records, with its audit log entries, within the open transaction. Owns its
+ * Writes one change of users or of keys, with its audit log entries, within the open transaction. Owns its
  * prepared statements.
  */
 export class UserWriter {
@@ -79,6 +80,7 @@ export class UserWriter {
   write(message: UserMessage): UserWriteResult {
     if (message.users === "change") return this.#change(message.change);
     if (message.users === "keys") return this.#changeKeys(message.change);
+    if (message.users === "order") return this.#addOrder(message.change);
     this.#useSession.run(message.digest, message.at);
     return { outcome: "committed", number: 0 };
   }
@@ -86,6 +88,12 @@ export class UserWriter {
   #changeKeys(change: KeyChange): UserWriteResult {
     if (this.#hasMoved(change)) return { outcome: "head_moved", number: 0 };
     if (!this.#keys.write(change.changes)) return { outcome: "stale", number: 0 };
+    return { outcome: "committed", number: this.#audit.append(change) };
+  }
+
+  #addOrder(change: KeyOrderChange): UserWriteResult {
+    if (this.#hasMoved(change)) return { outcome: "head_moved", number: 0 };
+    if (!this.#keys.writeOrder(change.order)) return { outcome: "stale", number: 0 };
     return { outcome: "committed", number: this.#audit.append(change) };
   }
 

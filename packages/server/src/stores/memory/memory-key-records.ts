@@ -7,8 +7,9 @@ import {
   type KeyRecord,
   mayFollow,
 } from "../../vault/records/key-record.ts";
+import { assertOrderIsSound, type KeyOrderRow } from "../../vault/records/key-order.ts";
 import { frozenCopy } from "../frozen-copy.ts";
-import type { KeyChange, KeyRecordStore, KeyResult } from "../key-record-store.ts";
+import type { KeyChange, KeyOrderChange, KeyRecordStore, KeyResult } from "../key-record-store.ts";
 import { MemoryAudit } from "./memory-audit.ts";
 
 /** Key records that last as long as the process. The reference for other stores. */
@@ -16,6 +17,7 @@ export class MemoryKeyRecords implements KeyRecordStore {
   readonly #audit: MemoryAudit;
   /** By `keyNameOf`. */
   #records: ReadonlyMap<string, KeyRecord> = new Map();
+  readonly #orders: KeyOrderRow[] = [];
 
   constructor(audit = new MemoryAudit()) {
     this.#audit = audit;
@@ -55,6 +57,20 @@ export class MemoryKeyRecords implements KeyRecordStore {
       assert(hasOneCurrent(records.values(), next), "a purpose has one current key");
     }
     this.#records = records;
+    return { outcome: "committed", number: this.#audit.append(change) };
+  }
+
+  async keyOrders(after: number, limit: number): Promise<readonly KeyOrderRow[]> {
+    return this.#orders.slice(after, after + limit);
+  }
+
+  async commitOrder(change: KeyOrderChange): Promise<KeyResult> {
+    const { order, chain } = change;
+    assertOrderIsSound(order);
+    if (chain !== undefined && !isSameHead(chain.after, this.#audit.head))
+      return { outcome: "head_moved" };
+    if (order.number !== this.#orders.length + 1) return { outcome: "stale" };
+    this.#orders.push(frozenCopy(order));
     return { outcome: "committed", number: this.#audit.append(change) };
   }
 

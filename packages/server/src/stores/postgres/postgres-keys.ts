@@ -2,15 +2,25 @@ import { assert } from "../../kernel/assert.ts";
 import type { MerchantId } from "../../kernel/ids.ts";
 import { bodyOf } from "../../user/audit-chain.ts";
 import type { UserOutcome } from "../../user/user-store.ts";
+import { assertOrderIsSound, type KeyOrderRow } from "../../vault/records/key-order.ts";
 import { assertKeyChangesAreSound, type KeyRecord } from "../../vault/records/key-record.ts";
-import type { KeyChange, KeyRecordStore, KeyResult } from "../key-record-store.ts";
-import { keyFromRow, keyResultOf, type KeyRow, rowOfKey } from "../key-rows.ts";
+import type { KeyChange, KeyOrderChange, KeyRecordStore, KeyResult } from "../key-record-store.ts";
+import {
+  keyFromRow,
+  keyResultOf,
+  type KeyRow,
+  orderFromRow,
+  type OrderRow,
+  rowOfKey,
+  rowOfOrder,
+} from "../key-rows.ts";
 import type { AuditedWriter } from "./audited-writer.ts";
 import type { Value } from "./connection.ts";
 
-/** Both reject with StoreError. */
+/** All reject with StoreError. */
 interface ReadKeys {
   readonly shared: (...values: readonly Value[]) => Promise<readonly KeyRow[]>;
+  readonly orders: (...values: readonly Value[]) => Promise<readonly OrderRow[]>;
   /** Under row-level security. */
   readonly ofMerchant: (
     merchantId: MerchantId,
@@ -46,20 +56,36 @@ export class PostgresKeys implements KeyRecordStore {
 
   async commitKeys(change: KeyChange): Promise<KeyResult> {
     assertKeyChangesAreSound(change.changes);
+    return this.#write("write_keys", "SELECT outcome, number FROM write_keys_1($1)", {
+      keys: change.changes.map(({ next, replaces }) => ({ ...rowOfKey(next), replaces })),
+      ...entriesOf(change),
+    });
+  }
+
+  async keyOrders(after: number, limit: number): Promise<readonly KeyOrderRow[]> {
+    return (await this.#read.orders(after, limit)).map(orderFromRow);
+  }
+
+  async commitOrder(change: KeyOrderChange): Promise<KeyResult> {
+    assertOrderIsSound(change.order);
+    return this.#write("write_key_order", "SELECT outcome, number FROM write_key_order_1($1)", {
+      order: rowOfOrder(change.order),
+      keys: [],
+      ...entriesOf(change),
+    });
+  }
+
+  async #write(name: string, text: string, message: object): Promise<KeyResult> {
     const [row] = await this.#writer.write<{
       readonly outcome: UserOutcome;
       readonly number: number;
-    }>("write_keys", "SELECT outcome, number FROM write_keys_1($1)", [messageOf(change)]);
+    }>(name, text, [JSON.stringify(message)]);
     assert(row !== undefined, "a change of keys is answered");
     return keyResultOf(row.outcome, row.number);
   }
 }
 
-/** The input of the function of migrations/028-key-records.ts. */
-function messageOf({ at, changes, events, chain }: KeyChange): string {
-  return JSON.stringify({
-    keys: changes.map(({ next, replaces }) => ({ ...rowOfKey(next), replaces })),
-    acts: chain === undefined ? events.map((event) => bodyOf(at, event)) : [],
-    chain,
-  });
+/** The audit entries, for the functions of migrations/028-key-records.ts and 030-key-orders.ts. */
+function entriesOf({ at, events, chain }: Pick<KeyChange, "at" | "events" | "chain">): object {
+  return { acts: chain === undefined ? events.map((event) => bodyOf(at, event)) : [], chain };
 }

@@ -284,6 +284,7 @@ class PostgresStore implements RunningStore {
     this.keys = new PostgresKeys(
       {
         shared: (...values) => this.#all("cards", "keyRecords", ...values),
+        orders: (...values) => this.#all("cards", "keyOrders", ...values),
         ofMerchant: (merchantId, ...values) =>
           this.#of("cards", merchantId, "merchantKeyRecords", ...values),
       },

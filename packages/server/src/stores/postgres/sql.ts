@@ -218,6 +218,7 @@ export const sql = {
   auditHead: `SELECT no AS number, ${hexOf("digest", "digest")} FROM audit_head`,
   keyRecords: `SELECT ${keyRecord} WHERE merchant = '' AND (purpose, version) > ($1, $2) ORDER BY purpose, version LIMIT $3`,
   merchantKeyRecords: `SELECT ${keyRecord} WHERE merchant = ${merchant} AND purpose = 'merchant' AND version > $2 ORDER BY version LIMIT $3`,
+  keyOrders: `SELECT no AS number, at, body, ${hexOf("mac", "mac")} FROM key_order WHERE no > $1 ORDER BY no LIMIT $2`,
 } as const;
 export type StatementName = keyof typeof sql;
 export type UserStatement = Extract<StatementName, `user${string}` | `audit${string}`>;

@@ -12,6 +12,7 @@ import { deliveriesByNumber } from "./011-deliveries-by-number.ts";
 import { endedDeliveries } from "./012-ended-deliveries.ts";
 import { keyRecords } from "./013-key-records.ts";
 import { setOfRootKeys } from "./014-set-of-root-keys.ts";
+import { keyOrders } from "./015-key-orders.ts";
 
 /**
  * Forward only, in order: the first creates version 1 of an empty file. A released migration is
@@ -32,4 +33,5 @@ export const migrations: readonly string[] = [
   endedDeliveries,
   keyRecords,
   setOfRootKeys,
+  keyOrders,
 ];

@@ -27,6 +27,7 @@ import { deletedDeliveries } from "./026-deleted-deliveries.ts";
 import { indexOfEndedDeliveries } from "./027-index-of-ended-deliveries.ts";
 import { keyRecords } from "./028-key-records.ts";
 import { setOfRootKeys } from "./029-set-of-root-keys.ts";
+import { keyOrders } from "./030-key-orders.ts";
 
 /** In order. A released migration never changes: its checksum is kept in the database. */
 export const migrations: readonly string[] = [
@@ -59,6 +60,7 @@ export const migrations: readonly string[] = [
   indexOfEndedDeliveries,
   keyRecords,
   setOfRootKeys,
+  keyOrders,
 ];
 
 /**
