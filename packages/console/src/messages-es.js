@@ -1098,6 +1098,9 @@ export const messages = {
   "audited.enrol": "Invitación aceptada",
   "audited.faults_changed": "Fallas simuladas cambiadas",
   "audited.invite": "Usuario invitado",
+  "audited.key_act": "Acto sobre llaves",
+  "audited.key_act_approved": "Acto sobre llaves aprobado",
+  "audited.key_act_requested": "Acto sobre llaves solicitado",
   "audited.key_compromised": "Llave marcada como comprometida",
   "audited.key_current": "Llave en uso",
   "audited.key_destroyed": "Llave destruida",
@@ -1156,6 +1159,13 @@ export const messages = {
  * @type {Readonly<Record<string, string>>}
  */
 export const refusals = {
+  "Parameter act must be one of {list}": "El parámetro act debe ser uno de {list}",
+  "Parameter {name} is missing, has an invalid form or holds a card number":
+    "El parámetro {name} falta, tiene una forma no válida o contiene un número de tarjeta",
+  "No open request has this number and this check":
+    "Ninguna solicitud abierta tiene este número y esta comprobación",
+  "Another admin has to approve the request": "Otro administrador tiene que aprobar la solicitud",
+  "The act is not possible now: {problem}": "El acto no es posible ahora: {problem}",
   "Field {field} is required": "El campo {field} es obligatorio",
   "Field {field} is invalid": "El campo {field} no es válido",
   "Field {field} can have {longest} characters maximum":

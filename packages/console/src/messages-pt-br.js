@@ -1097,6 +1097,9 @@ export const messages = {
   "audited.enrol": "Convite aceito",
   "audited.faults_changed": "Falhas simuladas alteradas",
   "audited.invite": "Usuário convidado",
+  "audited.key_act": "Ato sobre chaves",
+  "audited.key_act_approved": "Ato sobre chaves aprovado",
+  "audited.key_act_requested": "Ato sobre chaves solicitado",
   "audited.key_compromised": "Chave marcada como comprometida",
   "audited.key_current": "Chave em uso",
   "audited.key_destroyed": "Chave destruída",
@@ -1155,6 +1158,13 @@ export const messages = {
  * @type {Readonly<Record<string, string>>}
  */
 export const refusals = {
+  "Parameter act must be one of {list}": "O parâmetro act deve ser um de {list}",
+  "Parameter {name} is missing, has an invalid form or holds a card number":
+    "O parâmetro {name} falta, tem forma inválida ou contém um número de cartão",
+  "No open request has this number and this check":
+    "Nenhuma solicitação aberta tem este número e esta verificação",
+  "Another admin has to approve the request": "Outro administrador precisa aprovar a solicitação",
+  "The act is not possible now: {problem}": "O ato não é possível agora: {problem}",
   "Field {field} is required": "O campo {field} é obrigatório",
   "Field {field} is invalid": "O campo {field} é inválido",
   "Field {field} can have {longest} characters maximum":

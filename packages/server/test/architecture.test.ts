@@ -111,6 +111,11 @@ const arrows: readonly {
       "stores/key-record-store.ts",
     ],
   },
+  // Orders about keys: the list that all nodes read, and who may order what.
+  {
+    from: "key-acts/",
+    to: ["kernel/", "vault/", "user/", "stores/store.ts", "stores/key-record-store.ts"],
+  },
   {
     from: "sign-in/",
     to: [
@@ -212,6 +217,7 @@ const arrows: readonly {
       "http/faults/",
       "http/recording/",
       "http/routes.ts",
+      "key-acts/",
     ],
   },
   {
@@ -257,6 +263,7 @@ const arrows: readonly {
   {
     from: "cli/",
     to: [
+      "key-acts/act-table.ts",
       ...domain,
       ...contracts,
       ...logging,

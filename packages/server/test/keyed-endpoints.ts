@@ -22,6 +22,7 @@ export function sandboxEndpoints(): readonly ServedEndpoint[] {
     recorder: {},
     consoleUsers: { endpoints: [] },
     ready: Promise.resolve(),
+    keys: {},
     sandbox: {},
   };
   return serverEndpoints(parts as unknown as EndpointsParts);

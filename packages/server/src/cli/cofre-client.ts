@@ -29,6 +29,9 @@ export const clientOptions = {
 
 type Answer = Readonly<Record<string, unknown>>;
 
+/** Headers of a session: names and values alternate. */
+export type SignedIn = readonly string[];
+
 const timeoutMs = 10_000;
 
 /** Several years' due notifications may have to be delivered. */
@@ -328,6 +331,39 @@ export class CofreClient {
     }
   }
 
+  /** Signs an admin in; `keys` and `signOut` take the result. */
+  async signIn(given: {
+    readonly name: string;
+    readonly password: string;
+    readonly code: string;
+  }): Promise<SignedIn> {
+    const body = Buffer.from(JSON.stringify({ action: "sign_in", ...given }));
+    const answer = await this.#answered(
+      "POST",
+      "/__cofre/session",
+      body,
+      timeoutMs,
+      // Its presence shows that no page of another site sends this.
+      ["X-Cofre-CSRF", "none"],
+    );
+    if (answer.status === 404)
+      throw new ClientProblem(`The Cofre at ${this.origin} has no sign-in: omit --user.`);
+    const { csrf } = this.#read(answer.body);
+    const cookies = (answer.headers["set-cookie"] ?? []).map((each) => each.split(";")[0]);
+    return typeof csrf === "string"
+      ? ["Cookie", cookies.join("; "), "X-Cofre-CSRF", csrf]
+      : this.#otherVersion();
+  }
+
+  async signOut(signedIn: SignedIn): Promise<void> {
+    await this.#call("/__cofre/session", { action: "sign_out" }, { signedIn });
+  }
+
+  /** Orders or approves an act upon keys, or reads the state; by the key, or as a signed-in admin. */
+  async keys(fields: Answer, signedIn?: SignedIn): Promise<Answer> {
+    return this.#call("/__cofre/keys", fields, signedIn === undefined ? {} : { signedIn });
+  }
+
   async #ofPayment(path: string, name: string): Promise<Answer> {
     const answer = await this.#call(
       path,
@@ -354,10 +390,16 @@ export class CofreClient {
   async #call(
     path: string,
     fields: Answer,
-    how: { readonly method?: "GET"; readonly timeoutMs?: number } = {},
+    how: {
+      readonly method?: "GET";
+      readonly timeoutMs?: number;
+      readonly signedIn?: SignedIn;
+    } = {},
   ): Promise<Answer> {
     const body = Buffer.from(JSON.stringify({ ...fields, integration_key: this.#key.reveal() }));
-    return this.#read(await this.#exchange(how.method ?? "POST", path, body, how.timeoutMs));
+    return this.#read(
+      await this.#exchange(how.method ?? "POST", path, body, how.timeoutMs, how.signedIn),
+    );
   }
 
   #read(body: Buffer): Answer {
@@ -385,8 +427,9 @@ export class CofreClient {
     path: string,
     body: Uint8Array,
     waitMs = timeoutMs,
+    signedIn: SignedIn = [],
   ): Promise<Buffer> {
-    const answer = await this.#answered(method, path, body, waitMs);
+    const answer = await this.#answered(method, path, body, waitMs, signedIn);
     if (answer.status === 404 || answer.status === 405)
       throw new ClientProblem(`What answers at ${this.origin} is not a Cofre sandbox.`);
     if (answer.status >= 500)
@@ -402,10 +445,11 @@ export class CofreClient {
     path: string,
     body: Uint8Array,
     waitMs: number,
+    signedIn: SignedIn = [],
   ): Promise<Exclude<Exchanged, { readonly failure: unknown }>> {
     const url = new URL(path, this.origin);
     // Host is listed because Node adds no headers to a list.
-    const headers = ["Host", url.host, "Content-Type", "application/json"];
+    const headers = ["Host", url.host, "Content-Type", "application/json", ...signedIn];
     const answer = await exchange(this.#scheduler, {
       method,
       url,

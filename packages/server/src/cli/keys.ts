@@ -1,48 +1,76 @@
 import type { Config } from "../config/settings.ts";
+import { actNames } from "../key-acts/act-table.ts";
 import { formatInstant } from "../kernel/calendar.ts";
 import { day, type Instant } from "../kernel/instant.ts";
 import { type KeyRecord, keyNameOf } from "../vault/records/key-record.ts";
 import { recoverableKeyOf } from "../vault/recovery/recovery-wraps.ts";
 import { ClientProblem, tellingProblems } from "./client-problem.ts";
-import { type ClientCommand, type CommandHost, exitCodes, type StoredKeys } from "./command.ts";
+import { clientOptions } from "./cofre-client.ts";
+import {
+  type ClientCommand,
+  type CommandCall,
+  type CommandHost,
+  type ExitCode,
+  exitCodes,
+  type StoredKeys,
+} from "./command.ts";
 
 /** Characters of a check value and of a recovery key's fingerprint that people compare. */
 const shownCheck = 6;
 const shownFingerprint = "sha256:".length + 12;
 
-/** Reads the key records of the database. Opens no key, so it needs neither the root key nor a server. */
+/** Lists keys from the database; sends acts to the running server. */
 export const keysCommand: ClientCommand = {
-  summary: "list the keys of the installation, with their states and ages",
+  summary: "list keys, stop card operations, and approve acts upon keys",
   details:
-    "Keys of merchants are not listed. It reads the database, with or without a running server, and opens no key. The check value identifies a key without revealing it. COFRE_ROOT_KEYS_FINGERPRINT may have the fingerprint of the set of root keys.",
-  words: ["status"],
+    "`status` reads the database, with or without a running server, opens no key, and omits keys of merchants; the check value identifies a key without revealing it. COFRE_ROOT_KEYS_FINGERPRINT may have the fingerprint of the set of root keys. All other words are for the running server. Where the console has sign-in, name an admin with --user: the password and the code of the authenticator app are read from standard input, one per line. docs/operate/keys.md describes the acts.",
+  words: ["status", ...actNames, "orders", "approve"],
   needsWord: true,
+  behindWord: { approve: "NUMBER" },
   options: {
-    "--data-dir": { form: "D", doc: "directory of the database, instead of COFRE_DATA_DIR" },
-    "--json": { doc: "print a JSON object" },
+    "--data-dir": {
+      form: "D",
+      doc: "status: directory of the database, instead of COFRE_DATA_DIR",
+    },
+    "--reason": { form: "TEXT", doc: "stop, resume: the reason, for the audit log" },
+    "--check": { form: "CHECK", doc: "approve: the check that `orders` shows with the request" },
+    "--user": { form: "NAME", doc: "name of an admin who signs in, instead of --key" },
+    "--dry-run": { doc: "check the act on the server without carrying it out" },
+    ...clientOptions,
   },
-  examples: ["cofre keys status", "cofre keys status --json"],
-  run: ({ flags }, host) =>
-    tellingProblems(host.fail, async () => {
-      const from = flags.get("--data-dir");
-      const reading = host.config(new Map(from === undefined ? [] : [["--data-dir", from]]));
-      if ("problems" in reading)
-        throw new ClientProblem(reading.problems.join("\n"), { misuse: true });
-      const { dataDirectory: folder, databaseUrl } = reading.config;
-      if (folder === ":memory:" && databaseUrl === undefined)
-        throw new ClientProblem("COFRE_DATA_DIR is :memory:, which keeps no keys.", {
-          misuse: true,
-        });
-      const stored = await storedKeys(reading.config, host);
-      const now = host.clock.now();
-      const keys = stored.records.filter(isKey).map((record) => shownKey(record, now));
-      const set = rootSetIn(stored.records);
-      if (flags.has("--json"))
-        host.print(JSON.stringify({ installation: stored.installation, root_keys: set, keys }));
-      else printTable(stored.installation, set, keys, host);
-      return exitCodes.done;
-    }),
+  examples: [
+    "cofre keys status",
+    "cofre keys stop --reason leak --user ana",
+    "cofre keys resume --reason solved --user ana",
+    "cofre keys orders --user other",
+    "cofre keys approve 2 --check 0a1b2c3d4e5f --user other",
+  ],
+  run: (call, host) =>
+    tellingProblems(host.fail, async () =>
+      call.word === "status"
+        ? await status(call, host)
+        : await (await import("./run-key-act.ts")).runKeyAct(call, host),
+    ),
 };
+
+async function status({ flags }: CommandCall, host: CommandHost): Promise<ExitCode> {
+  const from = flags.get("--data-dir");
+  const reading = host.config(new Map(from === undefined ? [] : [["--data-dir", from]]));
+  if ("problems" in reading) throw new ClientProblem(reading.problems.join("\n"), { misuse: true });
+  const { dataDirectory: folder, databaseUrl } = reading.config;
+  if (folder === ":memory:" && databaseUrl === undefined)
+    throw new ClientProblem("COFRE_DATA_DIR is :memory:, which keeps no keys.", {
+      misuse: true,
+    });
+  const stored = await storedKeys(reading.config, host);
+  const now = host.clock.now();
+  const keys = stored.records.filter(isKey).map((record) => shownKey(record, now));
+  const set = rootSetIn(stored.records);
+  if (flags.has("--json"))
+    host.print(JSON.stringify({ installation: stored.installation, root_keys: set, keys }));
+  else printTable(stored.installation, set, keys, host);
+  return exitCodes.done;
+}
 
 async function storedKeys(config: Config, host: CommandHost): Promise<StoredKeys> {
   let stored: StoredKeys | undefined;

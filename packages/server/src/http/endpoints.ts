@@ -19,6 +19,7 @@ import { countriesEndpoint } from "./admin/countries-endpoint.ts";
 import { explainEndpoint } from "./admin/explain-endpoint.ts";
 import { faultsEndpoint } from "./admin/faults-endpoint.ts";
 import { figuresEndpoint } from "./admin/figures-endpoint.ts";
+import { keysEndpoint, type KeysEndpointParts } from "./admin/keys-endpoint.ts";
 import {
   certificateEndpoint,
   type NotificationsDeps,
@@ -65,6 +66,7 @@ export interface EndpointsParts {
   readonly consoleUsers: ConsoleUsers | undefined;
   /** Resolves when the server's own account is ready. */
   readonly ready: Promise<void>;
+  readonly keys: KeysEndpointParts;
   readonly sandbox: {
     readonly worlds: Worlds;
     readonly faultQueue: FaultQueue;
@@ -88,6 +90,7 @@ export function serverEndpoints(parts: EndpointsParts): readonly ServedEndpoint[
     fieldsReportsEndpoint({ clock, log: parts.log }),
     ...fieldsEndpoints({ environment: parts.environment, holderOf: deps.holderOf }),
     ...(consoleUsers === undefined ? [] : consoleUsers.endpoints),
+    keysEndpoint(parts.keys),
     ...operations,
     ...accountEndpoints(parts),
     ...sandboxEndpoints(parts, operations),

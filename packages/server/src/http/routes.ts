@@ -47,6 +47,12 @@ export function pathOf(target: string): string {
   return slash < 0 ? "/" : withoutEmptySegments(whole.slice(slash));
 }
 
+/** The query of a target, with its question mark; empty without one. */
+export function queryOf(target: string): string {
+  const mark = target.indexOf("?");
+  return mark < 0 ? "" : target.slice(mark);
+}
+
 function withoutEmptySegments(path: string): string {
   return path.includes("//") ? path.replace(/\/{2,}/g, "/") : path;
 }

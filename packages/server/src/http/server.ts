@@ -20,7 +20,7 @@ import { Admission } from "./admission.ts";
 import { RequestBodies } from "./request-body.ts";
 import { type PipelineServices, RequestPipeline } from "./request-pipeline.ts";
 import { writeAnswer } from "./response-writer.ts";
-import { isInterfacePath, pathOf, Routes } from "./routes.ts";
+import { isInterfacePath, pathOf, queryOf, Routes } from "./routes.ts";
 import { type TlsCredentials, TlsListener } from "./tls-listener.ts";
 import type { WireResponse } from "../wire/answers/answer.ts";
 import type { ServedEndpoint } from "../wire/endpoint.ts";
@@ -41,6 +41,8 @@ export interface HttpServerOptions extends PipelineServices {
     state(): ServerHealth["state"];
     /** Jobs that fail: requests are served, and /readyz names the jobs. Default: none. */
     failingJobs?(): readonly string[];
+    /** Whether an order has stopped card operations, as /readyz reports. Default: never. */
+    areCardsStopped?(): boolean;
   };
   readonly limits: HttpLimits;
   /**
@@ -349,11 +351,13 @@ export class HttpServer {
     if (probe !== undefined) {
       // Every load balancer probes every second: probes are not logged.
       const { health } = this.#options;
-      const answer = probe.answer(() => ({
+      const probed = () => ({
         isStopping: this.#isStopping,
         state: health.state(),
         failing: health.failingJobs?.() ?? [],
-      }));
+        areCardsStopped: health.areCardsStopped?.() ?? false,
+      });
+      const answer = probe.answer(probed, queryOf(request.url ?? "/"));
       this.#write(response, answer, false);
       return;
     }

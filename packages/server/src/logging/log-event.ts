@@ -228,6 +228,16 @@ export const logEvents = {
     doc: "On PostgreSQL, once an hour while one of the two [ages](postgres.md#figures) is too high.",
     fields: { frozenAge: "number", snapshotAge: "number" },
   },
+  cards_stopped: {
+    level: "error",
+    doc: "An admin has [stopped card operations](keys.md#stop): no card is stored or opened until the order is ended. The audit log has who ordered it, and why.",
+    fields: { order: "number", since: "text" },
+  },
+  cards_resumed: {
+    level: "info",
+    doc: "Card operations are no longer stopped.",
+    fields: {},
+  },
   root_key_unusable: {
     level: "error",
     doc: "The [key service](key-services.md#when-the-service-does-not-answer) does not unwrap with the root key. The server runs on with the keys in its memory, but cannot be started again. `failure`: unavailable, unauthorized, denied or wrong.",

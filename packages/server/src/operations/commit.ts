@@ -2,6 +2,7 @@ import { assert, BrokenInvariant } from "../kernel/assert.ts";
 import { ServiceError } from "../payment/service-error.ts";
 import type { Change, CommitResult } from "../stores/change.ts";
 import { type Store, StoreError } from "../stores/store.ts";
+import { CardsStopped } from "../vault/card-stop.ts";
 import { PaymentCodeTaken } from "./payment-code-taken.ts";
 
 const maximumDecisions = 8;
@@ -67,6 +68,7 @@ export async function read<T>(reading: Promise<T>): Promise<T> {
  * the store as the error of a read, others unchanged.
  */
 export function vaultErrorOf(error: unknown): unknown {
+  if (error instanceof CardsStopped) return new ServiceError("cards_stopped");
   return error instanceof StoreError ? readErrorOf(error) : error;
 }
 

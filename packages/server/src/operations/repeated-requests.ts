@@ -22,6 +22,7 @@ const openOutcomes: ReadonlySet<ServiceErrorCode> = new Set([
   "payment_in_flight",
   "request_key_taken",
   "store_unavailable",
+  "cards_stopped",
   "outcome_unknown",
   "internal_failure",
 ]);

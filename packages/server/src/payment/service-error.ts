@@ -58,6 +58,7 @@ export const serviceErrors = {
   card_not_readable: "never",
   outcome_unknown: "after_inquiry",
   store_unavailable: "later",
+  cards_stopped: "later",
   read_timed_out: "later",
   internal_failure: "after_inquiry",
 } as const satisfies Record<string, Retry>;

@@ -11,6 +11,7 @@ import type { RunningStore } from "../stores/store.ts";
 import type { RecoveryWraps } from "../vault/recovery/recovery-wraps.ts";
 import { refuseOlderBackup, refuseOtherKeys } from "./key-checks.ts";
 import { startJobs } from "./jobs.ts";
+import { KeyOrderWatch } from "./key-order-watch.ts";
 import { slotEvent } from "./log-events.ts";
 import { type Incarnation, incarnationOf } from "./open-incarnation.ts";
 import type { Keys, StartedRootSet } from "./keys.ts";
@@ -27,6 +28,7 @@ export interface Foundation {
   /** Accounts in the store at startup. */
   readonly known: readonly Account[];
   readonly keys: Keys;
+  readonly orderWatch: KeyOrderWatch;
   readonly incarnation: Incarnation | undefined;
 }
 
@@ -78,7 +80,10 @@ export async function openFoundation(
   await refuseOlderBackup(store, upgrade);
   if (!isNew) await incarnation?.keeper.start(keySetId, false);
   parts.defer(() => incarnation?.keeper.stop());
-  return { store, slotAssignment, known, keys, incarnation };
+  const orderWatch = await KeyOrderWatch.open({ store, keys, clock, scheduler, log });
+  await startJobs([orderWatch], parts);
+  const stoppable = orderWatch.stoppable(keys);
+  return { store, slotAssignment, known, keys: stoppable, orderWatch, incarnation };
 }
 
 function rootKeysEvent({ version, roots, recovery, fingerprint, isChanged }: StartedRootSet) {

@@ -8,12 +8,14 @@ import { createHttpServer, type HttpServer } from "../http/server.ts";
 import type { ConsoleUsers } from "../http/sign-in/console-users.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { MerchantId } from "../kernel/ids.ts";
+import { KeyActs } from "../key-acts/key-acts.ts";
 import type { Log } from "../logging/log-event.ts";
 import { passingDigests } from "../vault/passing-digest.ts";
 import { CardLikeNames } from "../wire/decode/card-like-names.ts";
 import type { SandboxDeps } from "../wire/endpoints/deps.ts";
 import { addressCheckOf } from "./address-policies.ts";
 import type { Foundation } from "./foundation.ts";
+import { senderOf } from "./key-act-sender.ts";
 import { logHeads, openUsers } from "./open-console-users.ts";
 import { ownRandom, type WatchedPorts } from "./ports.ts";
 import type { Services } from "./services.ts";
@@ -66,6 +68,7 @@ export async function openServer(
     health: {
       state: () => (isReady() ? stateOf(foundation) : "starting"),
       failingJobs: () => own.failingJobs(),
+      areCardsStopped: () => foundation.orderWatch.areCardsStopped,
     },
     faults: services.faults,
     isWorld: (id) => paymentServices.isWorld(id),
@@ -105,13 +108,13 @@ function stateOf({ store, slotAssignment }: Foundation): "clock_off" | "ready" |
 
 function endpointsParts(
   config: Config,
-  { store, keys }: Foundation,
+  { store, keys, orderWatch }: Foundation,
   services: Services,
   { clock, log }: { readonly clock: Clock; readonly log: Log },
   ready: Promise<void>,
   consoleUsers: ConsoleUsers | undefined,
 ): EndpointsParts {
-  const { own, paymentServices, policies, simulatorNames, instruct } = services;
+  const { own, paymentServices, policies, simulatorNames, instruct, users } = services;
   const sandboxDeps: SandboxDeps = {
     loseNextAuthorization: (id) =>
       instruct(id, { next: "lose_answer", times: 1, message: "authorize" }),
@@ -146,6 +149,17 @@ function endpointsParts(
     recorder: services.recorder,
     consoleUsers,
     ready,
+    keys: {
+      acts: new KeyActs({ orders: orderWatch.orders, users }),
+      senderOf: senderOf(config, {
+        consoleUsers,
+        clock,
+        byOwnKey: async (key) => {
+          await ready;
+          return await own.accounts.byKey(key);
+        },
+      }),
+    },
     sandbox: {
       worlds: services.worlds,
       faultQueue: services.faultQueue,

@@ -38,6 +38,10 @@ export const keyActions = [
 ] as const satisfies readonly (`key_${KeyState}` | "key_rewrapped")[];
 export type KeyAction = (typeof keyActions)[number];
 
+/** The recorded acts upon keys that admins order, request and approve. */
+export const keyActActions = ["key_act", "key_act_requested", "key_act_approved"] as const;
+export type KeyActAction = (typeof keyActActions)[number];
+
 /**
  * The recorded data of an event, before it is in the chain. Never contains a card number, a key, a
  * password or a code.
@@ -46,7 +50,7 @@ export interface AuditEvent {
   readonly actor: Actor;
   /** Client address of the request, from the socket; undefined for the server itself. */
   readonly origin: string | undefined;
-  /** A `UserAction`, a `KeyAction` or an action of an endpoint; of an entry, also one of another version. */
+  /** A `UserAction`, `KeyAction`, `KeyActAction` or an action of an endpoint; of an entry, also one of another version. */
   readonly action: string;
   /**
    * The object of the action: a payment's hash, a user's id, a world's id, a key's name, a path;
@@ -61,8 +65,8 @@ export interface AuditEvent {
   /** The number of the `started` entry that this entry completes; undefined for others. */
   readonly completes: number | undefined;
   /**
-   * Fixed words and codes (a status code, a role, the names of settings), at most 500 characters;
-   * undefined when there are none.
+   * Fixed words and codes (a status code, a role, the names of settings), and the reason that an
+   * admin gave for an act upon keys; at most 500 characters; undefined when there are none.
    */
   readonly detail: string | undefined;
 }

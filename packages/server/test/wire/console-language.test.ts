@@ -11,7 +11,7 @@ import { bookProblems } from "../../src/ledger/explain.ts";
 import { entryKinds, ledgerAccounts } from "../../src/ledger/journal.ts";
 import { refusalTexts } from "../../src/delivery/address-guard.ts";
 import { describedSettings, validateSettings } from "../../src/merchant/settings.ts";
-import { keyActions, userActions } from "../../src/user/audit.ts";
+import { keyActActions, keyActions, userActions } from "../../src/user/audit.ts";
 import { errorTable, type ErrorRow } from "../../src/wire/errors/error-table.ts";
 import { endpointActions } from "../../src/wire/permission.ts";
 import { findHardCodedTexts } from "../hard-coded-texts.ts";
@@ -333,7 +333,7 @@ describe("the languages of the console", () => {
 
   test("every audit action, ledger entry and ledger account of the server has its words", () => {
     const words = textOf("words.js");
-    const auditActions = [...userActions, ...keyActions, ...endpointActions];
+    const auditActions = [...userActions, ...keyActions, ...keyActActions, ...endpointActions];
     for (const [table, names] of [
       ["audited", auditActions],
       ["entry", entryKinds],

@@ -92,6 +92,7 @@ describe("errors on the wire", () => {
     for (const errors of allErrors) {
       for (const error of [
         new ServiceError("store_unavailable"),
+        new ServiceError("cards_stopped"),
         new StoreError("overloaded"),
         new StoreError("unavailable"),
       ]) {
@@ -112,7 +113,7 @@ describe("errors on the wire", () => {
   test("everything else answers 200", () => {
     for (const errors of allErrors) {
       for (const code of serviceCodes.filter(
-        (code) => code !== "store_unavailable" && code !== "read_timed_out",
+        (code) => !["store_unavailable", "cards_stopped", "read_timed_out"].includes(code),
       )) {
         assert.equal(wireOf(new ServiceError(code), errors)[2], 200);
       }

@@ -24,6 +24,7 @@ export const commonErrors = {
   request_key_reused: mapTo("COFRE-44"),
   request_key_taken: mapTo("COFRE-45"),
   store_unavailable: mapTo("COFRE-21"),
+  cards_stopped: mapTo("COFRE-21"),
   outcome_unknown: mapTo("COFRE-22"),
   internal_failure: internalFailure,
 } as const satisfies ErrorMappings;

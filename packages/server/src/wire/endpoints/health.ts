@@ -7,6 +7,8 @@ export interface ServerHealth {
   readonly state: "ready" | NotReady;
   /** Jobs that fail: requests are served nevertheless. */
   readonly failing: readonly string[];
+  /** An order has stopped card operations: all other requests are served. */
+  readonly areCardsStopped: boolean;
 }
 
 const notReady = {
@@ -27,12 +29,16 @@ export interface HealthProbe {
     /** What each HTTP status means. */
     readonly statuses: Readonly<Record<string, string>>;
   };
-  readonly answer: (health: () => ServerHealth) => WireResponse;
+  /** `query`: the part of the address behind the path, with its question mark. */
+  readonly answer: (health: () => ServerHealth, query: string) => WireResponse;
 }
 
 export const healthSchema = new NamedSchema(
   "Health",
-  json.object({ status: json.text }, { message: json.text, failing: json.list(json.text) }),
+  json.object(
+    { status: json.text },
+    { message: json.text, failing: json.list(json.text), cards: json.exactly("stopped") },
+  ),
 );
 
 /** /healthz: the process answers at all. /readyz: it may receive requests. */
@@ -52,18 +58,21 @@ export const healthProbes: readonly HealthProbe[] = [
     doc: {
       id: "readyz",
       summary: "Check that the server accepts requests",
-      description: "503 while the server starts or stops.",
+      description:
+        "503 while the server starts or stops. While an order has stopped card operations, all other requests are served: `cards` is `stopped`, with 200, and with 503 at `/readyz?for=cards`.",
       statuses: { "200": "OK.", "503": "Not ready." },
     },
-    answer: (health) => {
-      const { isStopping, state, failing } = health();
+    answer: (health, query) => {
+      const { isStopping, state, failing, areCardsStopped } = health();
       if (isStopping)
         return answered(503, { status: "stopping", message: "The server is stopping" });
       if (state !== "ready") return answered(503, { status: state, message: notReady[state] });
-      return answered(
-        200,
-        failing.length === 0 ? { status: "ready" } : { status: "ready", failing },
-      );
+      const isRefused = areCardsStopped && new URLSearchParams(query).get("for") === "cards";
+      return answered(isRefused ? 503 : 200, {
+        status: isRefused ? "cards_stopped" : "ready",
+        ...(failing.length === 0 ? {} : { failing }),
+        ...(areCardsStopped ? { cards: "stopped" } : {}),
+      });
     },
   },
 ];

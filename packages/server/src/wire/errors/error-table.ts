@@ -901,9 +901,10 @@ export const errorTable = {
   "COFRE-21": {
     message: "Not processed: the request could not be recorded, send it again later",
     httpStatus: 503,
-    condition: "the database is not available",
+    condition:
+      "the database is not available; or the request would store or open a card while an order has stopped card operations (docs/operate/keys.md)",
     remedy:
-      "Send the same request again: it was not processed. The server's log has the database's error.",
+      "Send the same request again later: it was not processed. The server's log has the database's error, or the order.",
   },
   // 200: proxies do not repeat the request by themselves, and clients that discard other bodies
   // show the advice.
@@ -1433,6 +1434,40 @@ export const errorTable = {
     httpStatus: 503,
     condition: "PostgreSQL: a list, figures, a history or deliveries at /__cofre/",
     remedy: "Ask for less, for example a shorter time range, or send the request again later.",
+    tested: "elsewhere",
+  },
+  "COFRE-180": {
+    message: "Parameter act must be one of {list}",
+    field: "act",
+    condition: "/__cofre/keys",
+    remedy: "Name an act of docs/operate/keys.md.",
+    tested: "elsewhere",
+  },
+  "COFRE-181": {
+    message: "Parameter {name} is missing, has an invalid form or holds a card number",
+    field: "{name}",
+    condition: "/__cofre/keys: parameters of an act upon keys",
+    remedy: "Correct the parameter. docs/operate/keys.md lists the parameters of each act.",
+    tested: "elsewhere",
+  },
+  "COFRE-182": {
+    message: "No open request has this number and this check",
+    condition:
+      "/__cofre/keys: the request is unknown, approved already or older than an hour, its admin is no longer one, or `check` is of another request",
+    remedy: "List the open requests, and request the act again if it is not among them.",
+    tested: "elsewhere",
+  },
+  "COFRE-183": {
+    message: "Another admin has to approve the request",
+    condition: "/__cofre/keys: the admin who made the request approves it",
+    remedy: "Ask another admin to approve it.",
+    tested: "elsewhere",
+  },
+  "COFRE-184": {
+    message: "The act is not possible now: {problem}",
+    choices: { problem: ["card operations are not stopped by an order"] },
+    condition: "/__cofre/keys: `resume` while no stop order is in force",
+    remedy: "Read the state of the keys first: `cofre keys orders`.",
     tested: "elsewhere",
   },
   "COFRE-150": {

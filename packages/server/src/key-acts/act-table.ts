@@ -1,0 +1,52 @@
+import { ownValue } from "../kernel/own.ts";
+
+/** A value that an act takes. `form`: what a value has to match. */
+interface ActParameter {
+  readonly form: RegExp;
+  readonly isRequired: boolean;
+}
+
+/** An act upon the keys of an installation, which an admin orders. */
+export interface ActRow {
+  /**
+   * 2: an admin requests it, and another one approves. Where the console works by key (the sandbox),
+   * the key alone suffices.
+   */
+  readonly people: 1 | 2;
+  readonly parameters: Readonly<Record<string, ActParameter>>;
+}
+
+/** Printable, without leading and trailing blanks: 1 to 200 characters. */
+const reason = { form: /^\S(?:[^\p{C}]{0,198}\S)?$/u, isRequired: true } as const;
+
+/** Every act; `start/open-key-acts.ts` has what each does besides being stored. */
+export const actRows = {
+  /** Stops card operations on all nodes. */
+  stop: { people: 1, parameters: { reason } },
+  /** Ends the stop. */
+  resume: { people: 2, parameters: { reason } },
+} as const satisfies Readonly<Record<string, ActRow>>;
+
+export type ActName = keyof typeof actRows;
+
+export const actNames = Object.keys(actRows) as readonly ActName[];
+
+/** Why an act cannot be done now. `not_stopped`: no stop order is in force. */
+export const actProblems = ["not_stopped"] as const;
+export type ActProblem = (typeof actProblems)[number];
+
+export type ActParameters = Readonly<Record<string, string>>;
+
+/**
+ * The name of the first parameter that the act does not have, that is missing, or whose value has
+ * another form; undefined when all fit.
+ */
+export function invalidParameter(act: ActName, given: ActParameters): string | undefined {
+  const parameters: ActRow["parameters"] = actRows[act].parameters;
+  const unknown = Object.keys(given).find((name) => !Object.hasOwn(parameters, name));
+  if (unknown !== undefined) return unknown;
+  return Object.entries(parameters).find(([name, { form, isRequired }]) => {
+    const value = ownValue(given, name);
+    return value === undefined ? isRequired : !form.test(value);
+  })?.[0];
+}
