@@ -6,6 +6,10 @@ path "transit/encrypt/cofre" {
 path "transit/decrypt/cofre" {
   capabilities = ["update"]
 }
+# Whether the key may be exported. Production mode asks for it; it reveals no key.
+path "transit/keys/cofre" {
+  capabilities = ["read"]
+}
 path "auth/token/lookup-self" {
   capabilities = ["read"]
 }

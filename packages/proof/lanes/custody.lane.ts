@@ -71,7 +71,7 @@ async function newTransitKey(options: Readonly<Record<string, unknown>> = {}) {
   const policy = readFileSync(join(examples, "openbao-policy.hcl"), "utf8");
   const writePolicy = (text: string) =>
     call("PUT", `/v1/sys/policies/acl/${name}`, { policy: text });
-  const own = policy.replaceAll("crypt/cofre", `crypt/${name}`);
+  const own = policy.replaceAll(/(crypt|keys)\/cofre/g, `$1/${name}`);
   await writePolicy(own);
   const newToken = async (more: Readonly<Record<string, unknown>> = {}): Promise<string> => {
     const { auth } = (await call("POST", "/v1/auth/token/create-orphan", {
@@ -99,6 +99,7 @@ async function transitRoot(): Promise<RootKey> {
       transitProvider({ ...place, key: name, read: async () => Buffer.from(token) }),
     openOther: async () =>
       transitProvider({ ...place, key: other.name, read: async () => Buffer.from(otherToken) }),
+    facts: { kind: "transit", protection: "software", isExtractable: false, seal: "shamir" },
     faults: [
       {
         name: "OpenBao is sealed",
@@ -223,6 +224,7 @@ async function kmsRoot(
   return {
     open: open(arn),
     openOther: open(other),
+    facts: { kind: "aws-kms", protection: "hardware", isExtractable: false, origin: "AWS_KMS" },
     differs,
     faults: [
       {

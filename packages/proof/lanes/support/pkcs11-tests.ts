@@ -48,6 +48,13 @@ function describeToken(name: string, limits: readonly Fault[] | undefined): void
       return {
         open: async () => made.open(own),
         openOther: async () => made.open(other),
+        facts: {
+          kind: "pkcs11",
+          protection: "software",
+          isExtractable: false,
+          maker: "SoftHSM project",
+          model: "SoftHSM v2",
+        },
         faults: (limits === undefined ? [] : faults).map(([fault, failure, what]) => ({
           name: what,
           failure,

@@ -19,8 +19,31 @@ export interface KeyProvider {
   unwrap(wrapped: Uint8Array, label: string, signal?: AbortSignal): Promise<Uint8Array>;
   /** Whether the root key is usable now: unwraps a canary and compares it. Never rejects. */
   health(signal?: AbortSignal): Promise<"ok" | RootKeyFailure>;
+  /** What kind of key this is, as far as its provider states it. Rejects with RootKeyError. */
+  facts(signal?: AbortSignal): Promise<RootKeyFacts>;
   /** Ends what the provider runs, if it runs anything. No call follows. */
   close?(): void;
+}
+
+export const rootKeyKinds = ["memory", "file", "transit", "aws-kms", "pkcs11"] as const;
+
+/** What is known about a root key. A value that the provider does not state is undefined. */
+export interface RootKeyFacts {
+  readonly kind: (typeof rootKeyKinds)[number];
+  /**
+   * Where the key is used: `hardware`, or the memory of a program. For transit, the program is the
+   * service.
+   */
+  readonly protection: "hardware" | "software" | undefined;
+  /** Whether the key can be read in the clear, by a user of the service or of the machine. */
+  readonly isExtractable: boolean | undefined;
+  /** CK_TOKEN_INFO of PKCS#11, without padding. */
+  readonly maker?: string;
+  readonly model?: string;
+  /** What unseals a transit service: `shamir`, or the name of another seal. */
+  readonly seal?: string;
+  /** Origin of an AWS KMS key: `AWS_KMS`, `EXTERNAL`, `AWS_CLOUDHSM` or `EXTERNAL_KEY_STORE`. */
+  readonly origin?: string;
 }
 
 /**

@@ -73,6 +73,9 @@ export function createMemoryKeyProvider(
     async health() {
       return "ok";
     },
+    async facts() {
+      return { kind: "memory", protection: "software", isExtractable: true };
+    },
   };
 }
 

@@ -77,14 +77,13 @@ export async function openKeyFiles({
   isSeparate,
 }: KeyFilesOptions): Promise<KeyFiles> {
   if (root !== undefined && create) await mkdir(directory, { recursive: true, mode: 0o700 });
+  const fileRoot = async (): Promise<KeyProvider> => {
+    const bytes = await openRoot({ directory, environment, create, random });
+    const provider = createMemoryKeyProvider(random, bytes, isSeparate);
+    return { ...provider, facts: async () => ({ ...(await provider.facts()), kind: "file" }) };
+  };
   return {
-    provider:
-      root ??
-      createMemoryKeyProvider(
-        random,
-        await openRoot({ directory, environment, create, random }),
-        isSeparate,
-      ),
+    provider: root ?? (await fileRoot()),
     ...storedKeyFiles(directory, random),
   };
 }

@@ -5,6 +5,7 @@ import {
   type KeyProvider,
   provenWrap,
   RootKeyError,
+  type RootKeyFacts,
   type RootKeyFailure,
 } from "../../src/vault/key-provider.ts";
 import { until } from "../until.ts";
@@ -15,6 +16,8 @@ export interface RootKey {
   readonly open: () => Promise<KeyProvider>;
   /** The provider of another root key in the same place. */
   readonly openOther: () => Promise<KeyProvider>;
+  /** What the provider states of it. */
+  readonly facts: RootKeyFacts;
   /** Ways to make the root key unusable, by what the provider must say then. */
   readonly faults: readonly Fault[];
   /** What another implementation of a service does otherwise than the service. */
@@ -168,6 +171,23 @@ const properties: readonly Property[] = [
     },
     broken: (root) =>
       withProvider(root, (provider) => ({ ...provider, health: async () => "unavailable" })),
+  },
+  {
+    name: "it states what kind of key it is, in the same way each time",
+    async check(root) {
+      const provider = await root.open();
+      assert.deepEqual(await provider.facts(), root.facts);
+      assert.deepEqual(await (await root.open()).facts(), root.facts);
+    },
+    broken: (root) =>
+      withProvider(root, (provider) => ({
+        ...provider,
+        facts: async () => ({
+          ...(await provider.facts()),
+          isExtractable: undefined,
+          seal: "none",
+        }),
+      })),
   },
 ];
 

@@ -24,6 +24,7 @@ describeKeyProvider("memory", async (): Promise<RootKey> => {
   return {
     open: async () => createMemoryKeyProvider(random, Uint8Array.from(root)),
     openOther: async () => createMemoryKeyProvider(random),
+    facts: { kind: "memory", protection: "software", isExtractable: true },
     faults: [],
   };
 });
@@ -39,7 +40,8 @@ describeKeyProvider("a file", async (context) => {
         random,
       })
     ).provider;
-  return { open: open("one"), openOther: open("other"), faults: [] };
+  const facts = { kind: "file", protection: "software", isExtractable: true } as const;
+  return { open: open("one"), openOther: open("other"), facts, faults: [] };
 });
 
 describeKeyProvider("a transit service", async (context) => {
@@ -64,6 +66,7 @@ describeKeyProvider("a transit service", async (context) => {
   return {
     open: open("cofre"),
     openOther: open("other"),
+    facts: { kind: "transit", protection: "software", isExtractable: false, seal: "shamir" },
     faults: [
       {
         name: "the service is sealed",
@@ -155,6 +158,7 @@ describeKeyProvider("AWS KMS", async (context) => {
   return {
     open: open("1"),
     openOther: open("2"),
+    facts: { kind: "aws-kms", protection: "hardware", isExtractable: false, origin: "AWS_KMS" },
     faults: [
       inState("Disabled", "denied"),
       inState("PendingDeletion", "denied"),

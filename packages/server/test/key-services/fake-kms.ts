@@ -22,6 +22,8 @@ export async function fakeKms() {
     answer: undefined as Answer | undefined,
     /** The key that answers say was used. */
     usedKey: undefined as string | undefined,
+    origin: "AWS_KMS",
+    mayDescribe: true,
     last: { headers: {}, body: "" },
   };
   const service = await fakeService((request, content) => {
@@ -38,8 +40,11 @@ export async function fakeKms() {
     };
     const key = keys.get(fields.KeyId);
     if (key === undefined) return refused("NotFoundException");
-    if (operation === "DescribeKey")
-      return { status: 200, body: { KeyMetadata: { Arn: fields.KeyId, KeyState: key.state } } };
+    if (operation === "DescribeKey") {
+      if (!state.mayDescribe) return refused("AccessDeniedException");
+      const described = { Arn: fields.KeyId, KeyState: key.state, Origin: state.origin };
+      return { status: 200, body: { KeyMetadata: described } };
+    }
     if (key.state === "Disabled") return refused("DisabledException");
     if (key.state !== "Enabled") return refused("KMSInvalidStateException");
     const pairs = Object.entries(fields.EncryptionContext ?? {}).map((pair) => pair.join("="));

@@ -22,9 +22,16 @@ export async function fakeTransit() {
     ["cofre", [randomBytes(32)]],
     ["other", [randomBytes(32)]],
   ]);
-  const state = { isSealed: false, answer: undefined as Answer | undefined };
+  const state = {
+    isSealed: false,
+    isExportable: false,
+    mayDescribe: true,
+    answer: undefined as Answer | undefined,
+  };
   const service = await fakeService((request, content) => {
     if (state.answer !== undefined) return state.answer;
+    if (request.url === "/v1/sys/seal-status")
+      return { status: 200, body: { type: "shamir", sealed: state.isSealed } };
     if (state.isSealed) return refused(503, "Vault is sealed");
     const token = tokens.get(String(request.headers["x-vault-token"]));
     if (token === undefined) return refused(403, "permission denied");
@@ -35,6 +42,11 @@ export async function fakeTransit() {
     if (request.url === "/v1/auth/token/renew-self") {
       token.ttl = token.creationTtl;
       return { status: 200, body: { data: null, auth: { lease_duration: token.ttl } } };
+    }
+    const [, described] = /^\/v1\/transit\/keys\/(\w+)$/.exec(request.url ?? "") ?? [];
+    if (described !== undefined && state.mayDescribe && keys.has(described)) {
+      const data = { exportable: state.isExportable, allow_plaintext_backup: false };
+      return { status: 200, body: { data } };
     }
     const [, operation, name = ""] =
       /^\/v1\/transit\/(encrypt|decrypt)\/(\w+)$/.exec(request.url ?? "") ?? [];

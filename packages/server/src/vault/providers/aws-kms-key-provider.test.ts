@@ -57,3 +57,23 @@ test("an answer that is not one of KMS says nothing about the key", async (conte
     await failsAs("unavailable", provider.wrap(randomBytes(32), "sandbox/epoch/1"));
   }
 });
+
+test("the origin of a key says where it is used, and without the permission nothing is stated", async (context) => {
+  const { provider, state } = await given(context);
+  for (const [origin, protection] of [
+    ["AWS_KMS", "hardware"],
+    ["AWS_CLOUDHSM", "hardware"],
+    ["EXTERNAL", undefined],
+    ["EXTERNAL_KEY_STORE", undefined],
+  ] as const) {
+    state.origin = origin;
+    const facts = await provider.facts();
+    assert.deepEqual([facts.origin, facts.protection], [origin, protection]);
+  }
+  state.mayDescribe = false;
+  assert.deepEqual(await provider.facts(), {
+    kind: "aws-kms",
+    isExtractable: false,
+    protection: undefined,
+  });
+});

@@ -1,6 +1,11 @@
 import type { Clock } from "../../kernel/clock.ts";
 import { ownValue } from "../../kernel/own.ts";
-import { doesNotUnwrap, type KeyProvider, RootKeyError } from "../key-provider.ts";
+import {
+  doesNotUnwrap,
+  type KeyProvider,
+  RootKeyError,
+  type RootKeyFacts,
+} from "../key-provider.ts";
 import type { ReadAwsCredentials } from "./aws-credentials.ts";
 import { decodeBase64, encodeBase64 } from "./base64-bytes.ts";
 import { stringAt } from "./json-bytes.ts";
@@ -58,6 +63,16 @@ const endedStates: ReadonlySet<unknown> = new Set([
   "PendingReplicaDeletion",
 ]);
 
+/**
+ * By the origin of a key: AWS KMS and CloudHSM keep keys in hardware (AWS KMS API Reference,
+ * KeyMetadata). The material of an imported key is known elsewhere; an external key store is its
+ * owner's.
+ */
+const protectionOf: Readonly<Record<string, RootKeyFacts["protection"]>> = {
+  AWS_KMS: "hardware",
+  AWS_CLOUDHSM: "hardware",
+};
+
 /** A root key in AWS KMS, with the parts of the label as encryption context. */
 export function createAwsKmsKeyProvider(options: AwsKmsOptions): KeyProvider {
   const { arn } = options;
@@ -81,6 +96,13 @@ export function createAwsKmsKeyProvider(options: AwsKmsOptions): KeyProvider {
   };
   const service = {
     keyId: `aws-kms:${arn}`,
+    async facts(signal: AbortSignal | undefined): Promise<RootKeyFacts> {
+      const origin = (await describe(options, signal))?.["Origin"];
+      const known = { kind: "aws-kms", isExtractable: false } as const;
+      return typeof origin === "string" && /^[A-Z_]{1,32}$/.test(origin)
+        ? { ...known, origin, protection: ownValue(protectionOf, origin) }
+        : { ...known, protection: undefined };
+    },
     async encrypt(key: Uint8Array, label: string, signal: AbortSignal | undefined) {
       const text = encodeBase64(key);
       const body = bodyOf(arn, "Plaintext", text, label);
@@ -142,10 +164,19 @@ async function send(
  * anything else, or nothing.
  */
 async function hasEnded(options: AwsKmsOptions, signal: AbortSignal | undefined): Promise<boolean> {
+  const key = await describe(options, signal).catch(() => undefined);
+  return key !== undefined && endedStates.has(key["KeyState"]);
+}
+
+/** What the service states about the key; undefined when it states nothing, or may not. */
+async function describe(
+  options: AwsKmsOptions,
+  signal: AbortSignal | undefined,
+): Promise<Readonly<Record<string, unknown>> | undefined> {
   const body = Buffer.from(JSON.stringify({ KeyId: options.arn }));
-  const answer = await send(options, "DescribeKey", body, signal).catch(() => undefined);
-  const key = answer?.status === 200 ? objectIn(answer.body)?.["KeyMetadata"] : undefined;
-  return isObject(key) && key["Arn"] === options.arn && endedStates.has(key["KeyState"]);
+  const answer = await send(options, "DescribeKey", body, signal);
+  const key = answer.status === 200 ? objectIn(answer.body)?.["KeyMetadata"] : undefined;
+  return isObject(key) && key["Arn"] === options.arn ? key : undefined;
 }
 
 /** `value` has characters of base64 only. */

@@ -16,6 +16,8 @@ export const requests = {
   wrap: 2,
   /** Fields: label, mechanism and its bytes. Answer: the key. */
   unwrap: 3,
+  /** Without fields. Answer: manufacturer and model of the token, with a line break between them. */
+  facts: 4,
 } as const;
 
 /** Answers of the helper. */

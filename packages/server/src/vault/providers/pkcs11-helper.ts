@@ -53,6 +53,7 @@ function answerTo(frame: Frame): Buffer {
 
 function run({ kind, fields }: Frame): Buffer {
   if (kind === requests.open) return open(fields);
+  if (kind === requests.facts && token !== undefined) return token.makerAndModel();
   const [label, bytes, nonce] = fields;
   if (token === undefined || label === undefined || bytes === undefined)
     throw new UnusableError("protocol");

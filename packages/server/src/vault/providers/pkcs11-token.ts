@@ -128,6 +128,13 @@ export class Pkcs11Token {
     }
   }
 
+  /** With a line break between them. */
+  makerAndModel(): Buffer {
+    const info = this.#tokenInfo(this.#slot);
+    const [maker, model] = (["manufacturer", "model"] as const).map((name) => textIn(info, name));
+    return Buffer.from(`${maker}\n${model}`);
+  }
+
   finalize(): void {
     this.#call("C_Finalize", null);
   }
@@ -234,9 +241,9 @@ export class Pkcs11Token {
 
   #isSearched(slot: bigint): boolean {
     const info = this.#tokenInfo(slot);
-    return tokenTexts.every(({ name, from, to }) => {
+    return tokenTexts.every(({ name }) => {
       const expected = this.#search[name].toString();
-      return expected === "" || info.toString("utf8", from, to).trimEnd() === expected;
+      return expected === "" || textIn(info, name) === expected;
     });
   }
 
@@ -307,6 +314,11 @@ export class Pkcs11Token {
     }
     return value.readUIntLE(0, Math.min(value.length, 6)) === attribute.must;
   }
+}
+
+function textIn(info: Buffer, name: (typeof tokenTexts)[number]["name"]): string {
+  const { from = 0, to = 0 } = tokenTexts.find((text) => text.name === name) ?? {};
+  return info.toString("utf8", from, to).trimEnd();
 }
 
 function initialize(call: Pkcs11Call): void {

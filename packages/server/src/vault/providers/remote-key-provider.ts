@@ -2,11 +2,17 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import { assert } from "../../kernel/assert.ts";
 import type { Random } from "../../kernel/random.ts";
 import { keyLength } from "../aes.ts";
-import { doesNotUnwrap, type KeyProvider, RootKeyError } from "../key-provider.ts";
+import {
+  doesNotUnwrap,
+  type KeyProvider,
+  RootKeyError,
+  type RootKeyFacts,
+} from "../key-provider.ts";
 
-/** A service that encrypts under a key that never leaves it. Both calls reject with RootKeyError. */
+/** A service that encrypts under a key that never leaves it. All calls reject with RootKeyError. */
 export interface KeyService {
   readonly keyId: string;
+  facts(signal: AbortSignal | undefined): Promise<RootKeyFacts>;
   /** Resolves with the service's own form of the ciphertext. Leaves `key` unchanged. */
   encrypt(key: Uint8Array, label: string, signal: AbortSignal | undefined): Promise<Uint8Array>;
   /** The caller wipes the result. */
@@ -65,6 +71,7 @@ export function createRemoteKeyProvider(
     keyId: service.keyId,
     wrap,
     unwrap,
+    facts: (signal) => service.facts(signal),
     async health(signal) {
       try {
         canary ??= await newCanary(signal);

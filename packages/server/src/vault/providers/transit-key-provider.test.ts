@@ -121,3 +121,12 @@ test("a ciphertext that is not one of transit is not kept", async (context) => {
   state.answer = { status: 200, body: { data: { ciphertext: "not a ciphertext" } } };
   await failsAs("unavailable", provider.wrap(randomBytes(32), label));
 });
+
+test("a key that may be exported is stated as such, and without the permission nothing is stated", async (context) => {
+  const { provider, state } = await given(context);
+  state.isExportable = true;
+  assert.equal((await provider.facts()).isExtractable, true);
+  state.mayDescribe = false;
+  const { isExtractable, kind } = await provider.facts();
+  assert.deepEqual([isExtractable, kind], [undefined, "transit"]);
+});

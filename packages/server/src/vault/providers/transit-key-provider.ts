@@ -1,4 +1,9 @@
-import { doesNotUnwrap, type KeyProvider, RootKeyError } from "../key-provider.ts";
+import {
+  doesNotUnwrap,
+  type KeyProvider,
+  RootKeyError,
+  type RootKeyFacts,
+} from "../key-provider.ts";
 import { decodeBase64, encodeBase64 } from "./base64-bytes.ts";
 import { stringAt } from "./json-bytes.ts";
 import { createRemoteKeyProvider, type RemoteKeyOptions } from "./remote-key-provider.ts";
@@ -55,6 +60,23 @@ export function createTransitKeyProvider(options: TransitOptions): KeyProvider {
   };
   const service = {
     keyId,
+    async facts(signal: AbortSignal | undefined): Promise<RootKeyFacts> {
+      const headers = { "x-vault-token": await token.current(signal) };
+      const read = async (path: string) => {
+        const answer = await client({ method: "GET", path, headers, body: undefined, signal });
+        return answer.status === 200 ? objectIn(answer.body) : undefined;
+      };
+      const data = (await read(`/v1/${mount}/keys/${name}`))?.["data"];
+      const seal = (await read("/v1/sys/seal-status"))?.["type"];
+      return {
+        kind: "transit",
+        protection: "software",
+        isExtractable: isObject(data)
+          ? data["exportable"] !== false || data["allow_plaintext_backup"] !== false
+          : undefined,
+        ...(typeof seal === "string" && /^[\w-]{1,32}$/.test(seal) ? { seal } : {}),
+      };
+    },
     async encrypt(key: Uint8Array, label: string, signal: AbortSignal | undefined) {
       const text = encodeBase64(key);
       const body = bodyOf("plaintext", text, label);

@@ -89,5 +89,6 @@ export function recoverable(provider: KeyProvider, wraps: RecoveryWraps | undefi
     unwrap: (wrapped, label, signal) =>
       provider.unwrap(recoverableKeyOf(wrapped)?.byRoot ?? wrapped, label, signal),
     health: (signal) => provider.health(signal),
+    facts: (signal) => provider.facts(signal),
   };
 }
