@@ -3,21 +3,33 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { firstPaint } from "./first-paint.ts";
-import { longList } from "./long-list.ts";
+import { chargesAfterOpening, longList, longListOnPostgres } from "./long-list.ts";
 import { integrationKey, startProduct } from "./product.ts";
 
 /**
  * Times of the console, with an account of 100,000 payments:
  * `npm exec -- node packages/proof/bench/console.ts`. With `--against DIR` a second checkout is
  * measured in turn with this one, because the machine's speed varies; `--rounds N` repeats all.
+ * With `--postgres` the server is on PostgreSQL. With `--charges` charges are measured while the
+ * texts of the payments are read for the first search.
  */
 const { values } = parseArgs({
-  options: { against: { type: "string" }, rounds: { type: "string", default: "1" } },
+  options: {
+    against: { type: "string" },
+    rounds: { type: "string", default: "1" },
+    postgres: { type: "boolean", default: false },
+    charges: { type: "boolean", default: false },
+  },
 });
 
 const scratch = mkdtempSync(join(tmpdir(), "cofre-console-"));
 try {
-  for (let round = 0; round < Number(values.rounds); round += 1) {
+  if (values.charges)
+    await chargesAfterOpening(
+      join(scratch, "charges"),
+      (line) => void process.stdout.write(`${line}\n`),
+    );
+  for (let round = 0; !values.charges && round < Number(values.rounds); round += 1) {
     if (values.against !== undefined) await measure(`before-${round}`, values.against);
     await measure(`now-${round}`);
   }
@@ -34,5 +46,6 @@ async function measure(name: string, checkout?: string): Promise<void> {
   } finally {
     await server.stop();
   }
-  await longList(join(scratch, name), report, checkout);
+  const measureList = values.postgres ? longListOnPostgres : longList;
+  await measureList(join(scratch, name), report, checkout);
 }

@@ -1,9 +1,12 @@
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { setTimeout } from "node:timers/promises";
 import type { Page } from "playwright-core";
 import { chromiumFile, startChromium } from "../../server/test/browser/chromium.ts";
-import { integrationKey, startProduct } from "./product.ts";
-import type { ServerProcess } from "./process.ts";
+import { query } from "../../server/test/postgres/databases.ts";
+import { BenchPostgres } from "./postgres.ts";
+import type { BenchServer } from "./process.ts";
+import { integrationKey, startOnPostgres, startProduct } from "./product.ts";
 import { median } from "./statistics.ts";
 
 /** Payments of the account. */
@@ -12,6 +15,12 @@ const payments = 100_000;
 const apartMs = 60_000;
 const rounds = 5;
 const scrolledRows = 2_000;
+/** Of the code of the oldest payment alone. */
+const partOfOldest = "der-0";
+/** How long a user reads the opened list before typing a search. */
+const readingMs = 5_000;
+/** How long charges are counted. */
+const chargedMs = 3_000;
 /** Of a line of the report. */
 const nameWidth = 50;
 
@@ -34,6 +43,15 @@ interface PaymentsPage {
   readonly status: string;
 }
 
+/** The server and its database. */
+interface Installation {
+  start(): Promise<BenchServer>;
+  /** Called while no server runs. */
+  copyPayments(): Promise<void>;
+  /** Part of the server's CPU time, in microseconds. */
+  databaseCpuMicros(): number;
+}
+
 /**
  * The console with an account of 100,000 payments: the CPU of the server for a search, and the time
  * of the browser, beside that of an account with eight payments in the same run. The rows are
@@ -45,7 +63,96 @@ export async function longList(
   report: (line: string) => void,
   checkout?: string,
 ): Promise<void> {
-  const first = await startProduct(folder, [], checkout);
+  const embedded = {
+    start: () => startProduct(folder, [], checkout),
+    copyPayments: async () => copyInFile(join(folder, "cofre.db")),
+    databaseCpuMicros: () => 0,
+  };
+  await measure(embedded, report);
+}
+
+/** The same on PostgreSQL, whose CPU is part of the server's. */
+export async function longListOnPostgres(
+  folder: string,
+  report: (line: string) => void,
+  checkout?: string,
+): Promise<void> {
+  await using postgres = await BenchPostgres.start();
+  const url = await postgres.create();
+  const installation = {
+    start: () => startOnPostgres(postgres, url, folder, 1, checkout),
+    copyPayments: () => copyInDatabase(url),
+    databaseCpuMicros: () => postgres.cpuMicros(),
+  };
+  await measure(installation, report);
+}
+
+/**
+ * The time of charges, eight at a time, in the first three seconds after the start: beside the
+ * reading of the texts of 100,000 payments, which begins when their list is opened, and without.
+ */
+export async function chargesAfterOpening(
+  folder: string,
+  report: (line: string) => void,
+): Promise<void> {
+  const first = await startProduct(folder);
+  try {
+    for (const [index, changes] of models.entries())
+      await post(first, "/ws/direct", bodyOf(`model-${index}`, changes));
+  } finally {
+    await first.stop();
+  }
+  copyInFile(join(folder, "cofre.db"));
+  const rates: number[] = [];
+  for (let round = 0; round < rounds; round += 1) {
+    const alone = await chargesOf(folder, `alone-${round}`, false);
+    const beside = await chargesOf(folder, `beside-${round}`, true);
+    rates.push(beside.length / alone.length);
+    report(
+      `${`round ${round}`.padEnd(nameWidth)} alone ${described(alone)}; beside ${described(beside)}`,
+    );
+  }
+  report(`charges beside, of those alone: median ${median(rates).toFixed(3)}`);
+}
+
+/** The duration of each charge, ascending, in ms. */
+async function chargesOf(
+  folder: string,
+  name: string,
+  isListed: boolean,
+): Promise<readonly number[]> {
+  const server = await startProduct(folder);
+  try {
+    for (let index = 0; index < 200; index += 1)
+      await post(server, "/ws/direct", bodyOf(`${name}-first-${index}`, { amount_total: "10.00" }));
+    if (isListed) await post(server, "/__cofre/payments", { integration_key: integrationKey });
+    const taken: number[] = [];
+    const end = performance.now() + chargedMs;
+    const lane = async (number: number): Promise<void> => {
+      for (let index = 0; performance.now() < end; index += 1) {
+        const begin = performance.now();
+        await post(
+          server,
+          "/ws/direct",
+          bodyOf(`${name}-${number}-${index}`, { amount_total: "10.00" }),
+        );
+        taken.push(performance.now() - begin);
+      }
+    };
+    await Promise.all(Array.from({ length: 8 }, (_, number) => lane(number)));
+    return taken.toSorted((left, right) => left - right);
+  } finally {
+    await server.stop();
+  }
+}
+
+function described(taken: readonly number[]): string {
+  const at = (part: number): string => (taken[Math.floor(taken.length * part)] ?? 0).toFixed(1);
+  return `${taken.length} charges, p50 ${at(0.5)} ms, p99 ${at(0.99)} ms`;
+}
+
+async function measure(installation: Installation, report: (line: string) => void): Promise<void> {
+  const first = await installation.start();
   try {
     for (const [index, changes] of models.entries())
       await post(first, "/ws/direct", bodyOf(`model-${index}`, changes));
@@ -56,15 +163,43 @@ export async function longList(
   } finally {
     await first.stop();
   }
-  copyPayments(join(folder, "cofre.db"));
-  const server = await startProduct(folder, [], checkout);
+  await installation.copyPayments();
+  const hasty = await installation.start();
   try {
-    for (const [name, fields] of searches) await reportSearch(server, name, fields, report);
+    const { took, used, database } = await search(installation, hasty, { search: partOfOldest });
+    report(
+      `${"a part of the oldest code, right after the start".padEnd(nameWidth)} ${ms(took)}, CPU ${ms(used)}${ofThese(database)}`,
+    );
+  } finally {
+    await hasty.stop();
+  }
+  const server = await installation.start();
+  try {
+    await reportOpened(installation, server, report);
+    for (const [name, fields] of searches)
+      await reportSearch(installation, server, name, fields, report);
     if (chromiumFile === undefined) report("the browser's times: there is no Chromium");
     else await inBrowser(server, (page) => browse(page, report));
   } finally {
     await server.stop();
   }
+}
+
+/** Reports what the server does while a user reads the opened list. */
+async function reportOpened(
+  installation: Installation,
+  server: BenchServer,
+  report: (line: string) => void,
+): Promise<void> {
+  const opened = await search(installation, server, {});
+  const cpu = server.cpuMicros() ?? 0;
+  const database = installation.databaseCpuMicros();
+  await setTimeout(readingMs);
+  const used = ((server.cpuMicros() ?? 0) - cpu) / 1_000;
+  const ofDatabase = (installation.databaseCpuMicros() - database) / 1_000;
+  report(
+    `${"the list is opened, and read for five seconds".padEnd(nameWidth)} CPU ${ms(opened.used)}, then ${ms(used)}${ofThese(ofDatabase)}`,
+  );
 }
 
 function bodyOf(
@@ -91,7 +226,7 @@ function bodyOf(
   return { integration_key: integrationKey, operation: "request", mode: "full", payment };
 }
 
-function copyPayments(file: string): void {
+function copyInFile(file: string): void {
   const database = new DatabaseSync(file);
   try {
     const names = database
@@ -100,7 +235,7 @@ function copyPayments(file: string): void {
       .map(({ name }) => String(name));
     const copied: Readonly<Record<string, string>> = {
       id: "unhex(printf('%08x', (created_at - n * :apart) / 1000) || printf('%04x', n & 65535) || substr(hex(id), 13))",
-      code: "'order-' || (:count - n)",
+      code: "'order-' || CAST(:count - n AS INTEGER)",
       created_at: "created_at - n * :apart",
     };
     database
@@ -116,10 +251,31 @@ function copyPayments(file: string): void {
   }
 }
 
+async function copyInDatabase(url: string): Promise<void> {
+  const columns = await query<{ readonly name: string }>(
+    url,
+    "SELECT column_name AS name FROM information_schema.columns WHERE table_name = 'payment' AND column_name <> 'no' ORDER BY ordinal_position",
+  );
+  const names = columns.map(({ name }) => name);
+  const copied: Readonly<Record<string, string>> = {
+    id: "decode(lpad(to_hex((created_at - n * $2::bigint) / 1000), 8, '0') || lpad(to_hex(n & 65535), 4, '0') || substr(encode(id, 'hex'), 13), 'hex')",
+    code: "'order-' || ($1::int - n)",
+    created_at: "created_at - n * $2::bigint",
+  };
+  await query(
+    url,
+    `INSERT INTO payment (${names.join(", ")})
+      SELECT ${names.map((name) => copied[name] ?? `model.${name}`).join(", ")}
+      FROM generate_series($1::int, 1, -1) AS n JOIN (SELECT *, row_number() OVER (ORDER BY no) - 1 AS place FROM payment) AS model ON model.place = n % ${models.length}`,
+    [payments, apartMs],
+  );
+  await query(url, "VACUUM ANALYZE payment");
+}
+
 const searches: readonly (readonly [name: string, fields: Readonly<Record<string, unknown>>])[] = [
   ["first page", {}],
   ["status:declined country:mx", { search: "status:declined country:mx" }],
-  ["the oldest payment by a part of its code", { search: "order-0" }],
+  ["the oldest payment by a part of its code", { search: partOfOldest }],
   ["a name that no customer has", { search: "nobody" }],
   ["João", { search: "joao" }],
   ["state=expired, none", { state: "expired" }],
@@ -127,39 +283,46 @@ const searches: readonly (readonly [name: string, fields: Readonly<Record<string
   ["counts of the tabs", { count: "states" }],
 ];
 
-/** Reports the first search since the start of the server, and its repetitions. */
+/** Reports the first search of this kind, and its repetitions. */
 async function reportSearch(
-  server: ServerProcess,
+  installation: Installation,
+  server: BenchServer,
   name: string,
   fields: Readonly<Record<string, unknown>>,
   report: (line: string) => void,
 ): Promise<void> {
-  const first = await search(server, fields);
-  const begin = performance.now();
-  const cpu = server.cpuMicros() ?? 0;
-  for (let round = 0; round < rounds; round += 1) await search(server, fields);
-  const took = (performance.now() - begin) / rounds;
-  const used = ((server.cpuMicros() ?? 0) - cpu) / 1_000 / rounds;
+  const first = await search(installation, server, fields);
+  const again: Searched[] = [];
+  for (let round = 0; round < rounds; round += 1)
+    again.push(await search(installation, server, fields));
+  const mean = (member: "took" | "used" | "database"): number =>
+    again.reduce((sum, each) => sum + each[member], 0) / rounds;
   report(
-    `${name.padEnd(nameWidth)} ${first.found} found, ${first.calls} calls, ${ms(first.took)}, CPU of the server ${ms(first.used)}; again ${ms(took)}, CPU ${ms(used)} (mean of ${rounds})`,
+    `${name.padEnd(nameWidth)} ${first.found} found, ${first.calls} calls, ${ms(first.took)}, CPU ${ms(first.used)}${ofThese(first.database)}; again ${ms(mean("took"))}, CPU ${ms(mean("used"))}${ofThese(mean("database"))} (mean of ${rounds})`,
   );
 }
 
-/** A search until it has found 50 payments or read all; times in ms. */
-async function search(
-  server: ServerProcess,
-  fields: Readonly<Record<string, unknown>>,
-): Promise<{
+/** Times in ms; `used`: CPU of the server with its database. */
+interface Searched {
   readonly calls: number;
   readonly found: number;
   readonly took: number;
   readonly used: number;
-}> {
+  readonly database: number;
+}
+
+/** A search until it has found 50 payments or read all. */
+async function search(
+  installation: Installation,
+  server: BenchServer,
+  fields: Readonly<Record<string, unknown>>,
+): Promise<Searched> {
   let calls = 0;
   let found = 0;
   let before: string | undefined;
   const begin = performance.now();
   const cpu = server.cpuMicros() ?? 0;
+  const ofDatabase = installation.databaseCpuMicros();
   do {
     const page = (await post(server, "/__cofre/payments", {
       integration_key: integrationKey,
@@ -171,13 +334,16 @@ async function search(
     before = page.next ?? undefined;
   } while (before !== undefined && found < 50);
   const took = performance.now() - begin;
-  return { calls, found, took, used: ((server.cpuMicros() ?? 0) - cpu) / 1_000 };
+  const used = ((server.cpuMicros() ?? 0) - cpu) / 1_000;
+  const database = (installation.databaseCpuMicros() - ofDatabase) / 1_000;
+  return { calls, found, took, used, database };
 }
 
-async function inBrowser(
-  server: ServerProcess,
-  work: (page: Page) => Promise<void>,
-): Promise<void> {
+function ofThese(database: number): string {
+  return database === 0 ? "" : `, of these ${ms(database)} of the database`;
+}
+
+async function inBrowser(server: BenchServer, work: (page: Page) => Promise<void>): Promise<void> {
   const browser = await startChromium();
   try {
     const page = await (await browser.newContext()).newPage();
@@ -208,7 +374,7 @@ async function paint(page: Page, name: string, report: (line: string) => void): 
 
 async function browse(page: Page, report: (line: string) => void): Promise<void> {
   await paint(page, `rows painted, ${payments} payments`, report);
-  for (const words of ["status:declined country:mx", "order-0"]) {
+  for (const words of ["status:declined country:mx", partOfOldest]) {
     const begin = performance.now();
     await page.getByRole("searchbox").fill(words);
     await page.keyboard.press("Enter");
@@ -263,7 +429,7 @@ async function times(
   report(`${name.padEnd(nameWidth)} ${ms(median(taken))} (median of ${rounds})`);
 }
 
-async function post(server: ServerProcess, path: string, body: object): Promise<unknown> {
+async function post(server: BenchServer, path: string, body: object): Promise<unknown> {
   const answer = await fetch(`http://127.0.0.1:${server.ports[0]}${path}`, {
     method: "POST",
     body: JSON.stringify(body),

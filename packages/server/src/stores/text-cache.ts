@@ -4,6 +4,9 @@ import type { TextBlock } from "./text-block.ts";
 /** Characters of all blocks: 20 MB, or twice that if names have letters outside of Latin-1. */
 const maxCharacters = 20_000_000;
 
+/** Characters of a large block: 500 payments with texts of twice the usual length. */
+const largeBlock = 150_000;
+
 /** All payments with ids from `from` (included) to `below` (excluded). */
 interface Cached {
   readonly from: string;
@@ -25,6 +28,11 @@ export class TextCache {
 
   constructor(most = maxCharacters) {
     this.#maxCharacters = most;
+  }
+
+  /** Whether a large block can be added and no account has to be dropped for it. */
+  get hasRoom(): boolean {
+    return this.#characters + largeBlock <= this.#maxCharacters;
   }
 
   /** The block that has the newest payments below `before`. */

@@ -2,6 +2,8 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { assert } from "../../kernel/assert.ts";
 import { endOfTurn } from "../../kernel/end-of-turn.ts";
 import type { KeyDigest, MerchantId, TokenDigest } from "../../kernel/ids.ts";
+import type { Scheduler } from "../../kernel/scheduler.ts";
+import { systemScheduler } from "../../kernel/system-scheduler.ts";
 import type { PaymentId } from "../../payment/payment-id.ts";
 import type { Instant } from "../../kernel/instant.ts";
 import { everySlot, slotCount, slotMask, type Slots } from "../../kernel/slot.ts";
@@ -15,6 +17,7 @@ import type { StoredCard } from "../../vault/stored-card.ts";
 import { assertChangeIsSound } from "../change-rules.ts";
 import type { Change, CommitResult, HistoryRow, KeyGrant, IdempotentRequest } from "../change.ts";
 import { PieceQueue } from "./piece-queue.ts";
+import { ReadAhead } from "./read-ahead.ts";
 import { aboveAllIds, narrowedBy, pageInPieces } from "../payment-list.ts";
 import { StoreError } from "../store.ts";
 import type {
@@ -118,6 +121,8 @@ export interface EmbeddedStoreOptions {
    * file.
    */
   readonly onUpgrading?: (upgrading: Upgrading) => void;
+  /** For the pauses of reads ahead. Default: real timers. */
+  readonly scheduler?: Scheduler;
 }
 
 /**
@@ -132,6 +137,7 @@ export async function openEmbeddedStore({
   expectTables = false,
   onWriting = () => undefined,
   onUpgrading = () => undefined,
+  scheduler = systemScheduler,
 }: EmbeddedStoreOptions): Promise<RunningStore> {
   const temporary = named === ":memory:" ? temporaryFile() : undefined;
   const file = temporary?.file ?? named;
@@ -143,7 +149,9 @@ export async function openEmbeddedStore({
     const writer = database.durable
       ? await WriterThread.start(database, options, onUpgrading)
       : new InlineWriter(database, options);
-    const store = new SqliteStore(openForReading(file), writer, () => temporary?.remove());
+    const store = new SqliteStore(openForReading(file), writer, scheduler, () =>
+      temporary?.remove(),
+    );
     // Every connection has read something, so all files that SQLite uses are open.
     if (process.platform !== "win32") temporary?.remove();
     return store;
@@ -171,14 +179,19 @@ class SqliteStore implements RunningStore {
   readonly #written = new WrittenPayments();
   readonly #lists = new PieceQueue();
   readonly #payments: ListedPayments;
+  readonly #ahead: ReadAhead;
   #closed: Promise<void> | undefined;
 
-  constructor(reader: DatabaseSync, writer: Writer, afterClose: () => void) {
+  constructor(reader: DatabaseSync, writer: Writer, scheduler: Scheduler, afterClose: () => void) {
     this.#reader = reader;
     this.#writer = writer;
     this.#afterClose = afterClose;
     this.#statements = prepareAll(reader);
     this.#payments = new ListedPayments(reader);
+    this.#ahead = new ReadAhead(
+      (merchant, before) => this.#lists.run(() => this.#payments.readAhead(merchant, before)),
+      scheduler,
+    );
     const isClosed = (): boolean => this.#closed !== undefined;
     this.users = new EmbeddedUsers(reader, writer, isClosed);
     this.keys = new EmbeddedKeys(reader, writer, isClosed);
@@ -295,6 +308,7 @@ class SqliteStore implements RunningStore {
     page: ListPage,
   ): Promise<PaymentList> {
     const narrowed = narrowedBy(filter);
+    if (page.before === undefined) this.#ahead.listed(merchantId);
     const read = (before: string, left: number) =>
       this.#lists.run(() => {
         if (this.#closed !== undefined) throw new StoreError("closed");
@@ -601,6 +615,7 @@ class SqliteStore implements RunningStore {
   }
 
   async #close(): Promise<void> {
+    this.#ahead.close();
     await this.#writer.drained();
     // The last connection to close empties the write-ahead log into the file, and only the writer's
     // can do that.

@@ -3,6 +3,7 @@ import type { MerchantId } from "../../kernel/ids.ts";
 import type { PaymentId } from "../../payment/payment-id.ts";
 import { searchTextsInOrder } from "../order-row.ts";
 import {
+  aboveAllIds,
   type Condition,
   type Listed,
   type Narrowed,
@@ -137,6 +138,17 @@ export class ListedPayments {
     );
     this.#cache.add(merchant, before, block, rows.length < textsInPiece);
     return { block, isLast: rows.length < textsInPiece && from === "" };
+  }
+
+  /**
+   * Reads the texts of the newest payments below `before` into the cache, as far as there is room
+   * without dropping those of other accounts. Returns where the next ones begin, undefined at the
+   * end. Throws what SQLite throws.
+   */
+  readAhead(merchant: MerchantId, before = aboveAllIds): string | undefined {
+    if (!this.#cache.hasRoom) return undefined;
+    const { block, isLast } = this.#textsBelow(merchant, before);
+    return isLast || block.length === 0 ? undefined : block.idAt(block.length - 1);
   }
 
   /** Called when a new payment may be in the file. */
