@@ -18,6 +18,11 @@ import {
   simulatorSettings,
 } from "../packages/server/src/merchant/settings.ts";
 import { logEvents } from "../packages/server/src/logging/log-event.ts";
+import { installationChecks } from "../packages/server/src/production/installation-checks.ts";
+import {
+  serverSettingChecks,
+  settingChecks,
+} from "../packages/server/src/production/setting-checks.ts";
 import { brandRules } from "../packages/server/src/vault/bin.ts";
 import { paymentMachine } from "../packages/server/src/payment/payment-machine.ts";
 import { brunoCollection } from "./bruno-collection.ts";
@@ -40,6 +45,7 @@ export const sections: readonly Section[] = [
   { file: "docs/operate/commands.md", name: "commands", make: commandsAsMarkdown },
   { file: "docs/operate/configuration.md", name: "settings", make: settingsAsMarkdown },
   { file: "docs/operate/logs.md", name: "log events", make: eventTable },
+  { file: "docs/operate/production.md", name: "production checks", make: productionChecks },
   { file: "docs/wire/sandbox.md", name: "test cards", make: cardTable },
   { file: "docs/wire/sandbox.md", name: "kinds of faults", make: faultKindsAsMarkdown },
   {
@@ -110,6 +116,13 @@ function eventTable(): string {
     return `| \`${name}\` | ${level} | ${names.join(", ")} | ${doc} |`;
   });
   return ["| event | level | fields | meaning |", "|---|---|---|---|", ...rows].join("\n");
+}
+
+function productionChecks(): string {
+  const rows = [...settingChecks, ...serverSettingChecks, ...installationChecks].map(
+    ({ name, rule, remedy }) => `| \`${name}\` | ${rule} | ${remedy} |`,
+  );
+  return ["| check | required | what to do |", "|---|---|---|", ...rows].join("\n");
 }
 
 function cardTable(): string {

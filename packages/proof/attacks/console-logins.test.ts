@@ -5,7 +5,6 @@ import { request as httpsRequest } from "node:https";
 import type { IncomingMessage } from "node:http";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { readConfig } from "../../server/src/config/read-config.ts";
 import { createLog } from "../../server/src/logging/log.ts";
 import { temporaryFolder } from "../../server/test/command.ts";
 import {
@@ -678,14 +677,5 @@ describe("the page", () => {
       for (const path of ["/__cofre/session", "/__cofre/users"])
         assert.equal((await server.postJson(path, {})).status, 404);
     }
-  });
-
-  test("makes no production of a sandbox", () => {
-    const reading = readConfig({
-      environment: { COFRE_ENVIRONMENT: "production", COFRE_CONSOLE: "login" },
-      flags: new Map(),
-      readFile: () => ({ problem: "is not read in tests" }),
-    });
-    assert.ok("problems" in reading);
   });
 });

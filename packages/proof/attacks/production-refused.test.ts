@@ -7,51 +7,52 @@ import { Command, temporaryFolder } from "../../server/test/command.ts";
 
 /*
  * Row 24 of the attack table: sandbox-only features (the simulated error of a header, magic cards,
- * scenarios, /__cofre/...). This version is only a sandbox: it does not start as production, so
- * these features cannot have an effect there.
+ * scenarios, /__cofre/...). A sandbox does not become production by its mode alone; what production
+ * has instead is in packages/server/test/production.
  */
 
-function read(
-  environment: string,
-  more: Readonly<Record<string, string>> = {},
-): ReturnType<typeof readConfig> {
-  return readConfig({
-    environment: { COFRE_ENVIRONMENT: environment, ...more },
-    flags: new Map(),
-    readFile: () => ({ problem: "is not read in tests" }),
-  });
-}
-
-test("production is refused, in words, however it is written", () => {
-  for (const environment of [
-    "production",
-    "PRODUCTION",
-    "live",
-    "prod",
-    " production",
-    "staging",
-  ]) {
-    const reading = read(environment);
+test("the mode is named in one way only", () => {
+  const reads = (environment: string) =>
+    readConfig({
+      environment: { COFRE_ENVIRONMENT: environment },
+      flags: new Map(),
+      readFile: () => ({ problem: "is not read in tests" }),
+    });
+  for (const environment of ["PRODUCTION", "live", "prod", " production", "staging"]) {
+    const reading = reads(environment);
     assert.ok("problems" in reading, environment);
     assert.match(reading.problems.join(), /COFRE_ENVIRONMENT/);
   }
+  for (const environment of ["production", "sandbox"]) assert.ok("config" in reads(environment));
 });
 
-test("so is an authority of one's own in production, and what leads clients to it", async (context) => {
-  assert.ok("problems" in read("production", { COFRE_TLS: "true" }));
+test("a sandbox's settings do not start in production, and every fault is named", async (context) => {
   const folder = temporaryFolder(context);
-  for (const args of [["start", "--tls"], ["proxy"], ["env", "node"]]) {
-    const command = Command.cofre(context, args, {
-      COFRE_ENVIRONMENT: "production",
-      COFRE_DATA_DIR: join(folder, "data"),
-    });
-    assert.equal(await command.code(), 2, args.join(" "));
-    assert.match(command.stderr, /COFRE_ENVIRONMENT is production/);
+  const environment = { COFRE_ENVIRONMENT: "production", COFRE_DATA_DIR: join(folder, "data") };
+  for (const args of [["start"], ["start", "--tls"], ["init"]]) {
+    const command = Command.cofre(context, args, environment);
+    assert.equal(await command.code(), 1, args.join(" "));
+    for (const check of ["root_key_file", "recovery", "database", "acquirers", "console_by_key"])
+      assert.match(command.stderr, new RegExp(`^ +${check}: \\S.*\\.$`, "m"), args.join(" "));
+    assert.equal(/^ +own_authority:/m.test(command.stderr), args.includes("--tls"));
   }
   assert.deepEqual(readdirSync(folder), []);
 });
 
-test("control: the sandbox is not", () => {
-  assert.ok("config" in read("sandbox"));
-  assert.ok("config" in read("sandbox", { COFRE_TLS: "true" }));
+test("nothing leads clients to an authority of one's own in production", async (context) => {
+  const folder = temporaryFolder(context);
+  const environment = { COFRE_ENVIRONMENT: "production", COFRE_DATA_DIR: join(folder, "data") };
+  for (const args of [["proxy"], ["env", "node"]]) {
+    const command = Command.cofre(context, args, environment);
+    assert.notEqual(await command.code(), 0, args.join(" "));
+  }
+  assert.deepEqual(readdirSync(folder), []);
+});
+
+test("control: the sandbox starts", async (context) => {
+  const folder = temporaryFolder(context);
+  const command = Command.cofre(context, ["start", "--port", "0"], {
+    COFRE_DATA_DIR: join(folder, "data"),
+  });
+  await command.event("listening");
 });

@@ -1,4 +1,5 @@
 import type { ServerCredentials } from "./certificates/authority-files.ts";
+import { noSecrets, type SecretOrigins } from "./config/read-config.ts";
 import type { Config } from "./config/settings.ts";
 import type { HttpServer } from "./http/server.ts";
 import type { Scheduler } from "./kernel/scheduler.ts";
@@ -7,7 +8,10 @@ import { WatchedClock } from "./kernel/watched-clock.ts";
 import type { Log } from "./logging/log-event.ts";
 import { prepareSandboxAccount, type SandboxKeys } from "./operations/sandbox-account.ts";
 import { openFoundation } from "./start/foundation.ts";
+import { refuseFaults } from "./production/check.ts";
+import { listenWithCertificate, plainHostOf } from "./start/listen-with-certificate.ts";
 import { listenWithTls } from "./start/listen-with-tls.ts";
+import { settingFindings } from "./start/production-gate.ts";
 import { type Ports, systemPorts, type WatchedPorts } from "./start/ports.ts";
 import { openServer } from "./start/server.ts";
 import { openServices, type Services } from "./start/services.ts";
@@ -44,7 +48,10 @@ export async function startCofre(
   log: Log,
   given: Ports = systemPorts,
   temporaryTls?: ServerCredentials,
+  secrets: SecretOrigins = noSecrets,
 ): Promise<Cofre> {
+  const isProduction = config.environment === "production";
+  if (isProduction) refuseFaults(await settingFindings(config, secrets, true));
   const clock = new WatchedClock(given.clock);
   const ports: WatchedPorts = { ...given, clock };
   await using parts = new AsyncDisposableStack();
@@ -60,9 +67,11 @@ export async function startCofre(
   let isOpen = false;
   const needs = { foundation, services, ready: opened.promise, isReady: () => isOpen };
   const { server, consoleUsers } = await openServer(config, needs, log, ports, parts);
-  const address = await server.listen(config.port, config.host);
+  const address = await server.listen(config.port, plainHostOf(config));
   const listenTls = async () => {
     if (temporaryTls !== undefined) return server.listenTls(0, config.host, temporaryTls);
+    if (config.tlsCertificateFile !== undefined)
+      return listenWithCertificate(server, config, { log, ...ports }, parts);
     return config.tls === "true" ? listenWithTls(server, config, ports, parts) : undefined;
   };
   const tlsAddress = await listenTls();
@@ -71,9 +80,10 @@ export async function startCofre(
   // lose them.
   const finish = async (): Promise<Pick<Cofre, "firstStart" | "consoleInvitation">> => {
     // An invitation that is lost can be made again by the next start; keys can't.
-    const consoleInvitation = await consoleUsers?.inviteFirstAdmin(
-      config.consoleRecoverAdmin === "true",
-    );
+    const recovers = config.consoleRecoverAdmin === "true";
+    // In production `cofre init` invites the first admins.
+    const consoleInvitation =
+      isProduction && !recovers ? undefined : await consoleUsers?.inviteFirstAdmin(recovers);
     const firstStart = await openAccount();
     if (known.length === 0) await incarnation?.keeper.start(keys.keySetId, true);
     return { consoleInvitation, firstStart };

@@ -161,13 +161,13 @@ describe("the program", () => {
   test("refuses wrong settings with exit code 2 and all that is wrong", async () => {
     const { code, stdout, stderr } = await run(["start"], {
       COFRE_PROT: "1",
-      COFRE_ENVIRONMENT: "production",
+      COFRE_ENVIRONMENT: "live",
     });
     assert.equal(code, 2);
     assert.equal(stdout, "");
     assert.match(
       stderr,
-      /COFRE_PROT is not a setting\. Did you mean COFRE_PORT\?\n.*COFRE_ENVIRONMENT is production/,
+      /COFRE_PROT is not a setting\. Did you mean COFRE_PORT\?\n.*COFRE_ENVIRONMENT is "live"/,
     );
   });
 

@@ -1,5 +1,6 @@
 import manifest from "../package.json" with { type: "json" };
 import { type Cofre, startCofre } from "./app.ts";
+import { initialize } from "./start/initialize.ts";
 import { ReadyFileError, removeReadyFile, writeReadyFile } from "./start/ready-file.ts";
 import { recoverKeys } from "./start/recover-keys.ts";
 import { startProblem } from "./start/start-problem.ts";
@@ -125,6 +126,12 @@ async function runClient(command: ClientCommand, call: CommandCall): Promise<voi
       return process.stdin;
     },
     print: (line) => void process.stdout.write(`${line}\n`),
+    printNow: (line) =>
+      new Promise((resolve, reject) => {
+        process.stdout.write(`${line}\n`, (error) =>
+          error instanceof Error ? reject(error) : resolve(),
+        );
+      }),
     say: (line) => void process.stderr.write(`${line}\n`),
     isTerminal: process.stderr.isTTY,
     fail: (line) => void process.stderr.write(`${failure(line)}\n`),
@@ -137,6 +144,7 @@ async function runClient(command: ClientCommand, call: CommandCall): Promise<voi
     beginIncarnation,
     recoverKeys,
     storedKeys,
+    initialize,
     stopRequested: () => {
       const closed = Promise.withResolvers<void>();
       stop = closed.resolve;
@@ -216,7 +224,7 @@ async function serve(reading: ValidReading, fixtures: CheckedFixtures | undefine
   });
 
   logStart(log, reading);
-  const starting = startedCofre(config, log, fixtures).catch((error: unknown) => {
+  const starting = startedCofre(reading, log, fixtures).catch((error: unknown) => {
     log.write({ event: "start_failed", ...errorFacts(error) });
     // No request has been answered yet, so the text cannot quote one.
     process.stderr.write(`${failure(`Cofre could not start: ${startProblem(error, config)}`)}\n`);
@@ -248,12 +256,13 @@ async function serve(reading: ValidReading, fixtures: CheckedFixtures | undefine
 }
 
 function logStart(log: Log, { config, unknown, empty }: ValidReading): void {
-  const { environment, dataDirectory } = config;
+  const { environment, installationName = environment, dataDirectory } = config;
   log.write({
     event: "starting",
     version: manifest.version,
     node: process.version,
     environment,
+    installation: installationName,
     dataDirectory,
   });
   if (!leaveMemoryOutOfCoreDumps()) log.write({ event: "core_dumps_unlimited" });
@@ -263,13 +272,13 @@ function logStart(log: Log, { config, unknown, empty }: ValidReading): void {
 
 /** Starts the server, loads the fixtures, and writes the ready file if the settings name one. */
 async function startedCofre(
-  config: Config,
+  { config, secrets }: ValidReading,
   log: Log,
   fixtures: CheckedFixtures | undefined,
 ): Promise<Cofre> {
   const { readyFile } = config;
   if (readyFile !== undefined) removeReadyFile(readyFile);
-  const started = await startCofre(config, log);
+  const started = await startCofre(config, log, undefined, undefined, secrets);
   if (fixtures !== undefined) await loadInto(started, config, fixtures);
   if (readyFile !== undefined) writeReadyFile(readyFile, started, config);
   return started;
@@ -314,7 +323,7 @@ function showStarted(app: Cofre, config: Config, log: Log): void {
     log.write({
       event: "listening_tls",
       ...app.tlsAddress,
-      authority: tlsFiles(config.dataDirectory).authority,
+      authority: config.tlsCertificateFile ?? tlsFiles(config.dataDirectory).authority,
     });
   log.write({ event: "listening", ...app.address });
   if (app.firstStart !== undefined)
@@ -326,7 +335,8 @@ function showStarted(app: Cofre, config: Config, log: Log): void {
       invitationLines(app.address.host, app.address.port, app.consoleInvitation.reveal()),
     );
   }
-  if (app.tlsAddress !== undefined) process.stderr.write(tlsLines(app.tlsAddress.port));
+  if (app.tlsAddress !== undefined && config.tls === "true")
+    process.stderr.write(tlsLines(app.tlsAddress.port));
 }
 
 /** Resolves with the first stop signal; the second one calls `onSecond`. */

@@ -75,6 +75,8 @@ const arrows: readonly {
   },
   { from: "logging/", to: ["kernel/"] },
   { from: "config/", to: ["kernel/", "payment/connector-name.ts"] },
+  // Checks of an installation in production, as data.
+  { from: "production/", to: ["kernel/", "config/"] },
   { from: "certificates/", to: ["kernel/"] },
   { from: "http-client/", to: ["kernel/"] },
   // A table of names, for the server of the interface and for its clients.
@@ -269,6 +271,7 @@ const arrows: readonly {
       ...logging,
       "user/audit.ts",
       "user/user-store.ts",
+      "sign-in/users.ts",
       ...auditShown,
       "operations/",
       "config/",
@@ -304,6 +307,7 @@ const arrows: readonly {
       "../package.json",
       "app.ts",
       "start/commands.ts",
+      "start/initialize.ts",
       "start/recover-keys.ts",
       "start/temporary-cofre.ts",
       "start/ready-file.ts",
@@ -409,6 +413,8 @@ const ownedModules: Readonly<Record<string, readonly string[]>> = {
     // Reads why the data directory cannot be written.
     "start/start-problem.ts",
     "start/open-recovery-key.ts",
+    "start/secret-files.ts",
+    "start/listen-with-certificate.ts",
     // Two descriptors that it is started with.
     "vault/providers/pkcs11-helper.ts",
   ],
@@ -441,6 +447,7 @@ const ownedModules: Readonly<Record<string, readonly string[]>> = {
     "http/server.ts",
     "http/admission.ts",
     "http/framing.ts",
+    "http/plain-peers.ts",
     "http/tls-listener.ts",
     "cli/connect-proxy.ts",
     "kernel/network-address.ts",

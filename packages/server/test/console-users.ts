@@ -58,6 +58,7 @@ export function newUserFixture(over: Partial<UserOptions> = {}): UserFixture {
       earlier: undefined,
     }),
     environment: "sandbox",
+    installationName: "sandbox",
     maskCards: maskCardNumbers,
     ...over,
   };

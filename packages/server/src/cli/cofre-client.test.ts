@@ -39,6 +39,8 @@ function saidWith(
     beginIncarnation: unused,
     recoverKeys: () => assert.fail("no keys are recovered"),
     storedKeys: () => assert.fail("no keys are read"),
+    initialize: () => assert.fail("no installation is made"),
+    printNow: () => assert.fail("nothing is shown once"),
     stopRequested: unused,
     clock: systemClock,
     random: new SystemRandom(),

@@ -1,10 +1,11 @@
 import type { TlsFiles } from "../certificates/authority-files.ts";
-import type { ConfigReading } from "../config/read-config.ts";
+import type { ConfigReading, SecretOrigins } from "../config/read-config.ts";
 import type { Config } from "../config/settings.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { Random } from "../kernel/random.ts";
 import type { Scheduler } from "../kernel/scheduler.ts";
 import type { Secret } from "../kernel/secret.ts";
+import type { InvitedAdmin } from "../sign-in/users.ts";
 import type { MoveSides } from "../store-migration/move-store.ts";
 import type { AuditLog } from "../user/audit-log.ts";
 import type { KeyRecord } from "../vault/records/key-record.ts";
@@ -126,12 +127,25 @@ export interface StoredKeys {
   readonly records: readonly KeyRecord[];
 }
 
+/** What `cofre init` has made. Links and keys are not kept. */
+export interface Initialized {
+  readonly installationId: string;
+  /** Admins who have not enrolled yet. */
+  readonly admins: readonly InvitedAdmin[];
+  /** The keys of the account; undefined: a previous run has made it. */
+  readonly keys:
+    | { readonly integrationKey: string; readonly publicIntegrationKey: string }
+    | undefined;
+}
+
 /** The process, as seen by a command. */
 export interface CommandHost {
   /** Standard input. */
   readonly input: AsyncIterable<Uint8Array>;
   /** Prints a line of the result. */
   readonly print: (line: string) => void;
+  /** The same; resolves when the operating system has the line. */
+  readonly printNow: (line: string) => Promise<void>;
   /** Prints a message for the user, separate from the result. */
   readonly say: (line: string) => void;
   /** Whether those messages go to a terminal. */
@@ -178,6 +192,15 @@ export interface CommandHost {
    * error whose message may be shown.
    */
   readonly storedKeys: (config: Config) => Promise<StoredKeys | undefined>;
+  /**
+   * Makes an installation in production; `show` is called before the account is committed. Rejects
+   * with an error whose message may be shown.
+   */
+  readonly initialize: (
+    config: Config,
+    options: { readonly secrets: SecretOrigins; readonly admins: readonly string[] },
+    show: (made: Initialized) => Promise<void>,
+  ) => Promise<void>;
   /** Resolves when the process gets a stop signal, or the reader of its output has closed it. */
   readonly stopRequested: () => Promise<unknown>;
   /**

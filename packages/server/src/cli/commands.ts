@@ -8,6 +8,7 @@ import { doctorCommand } from "./doctor.ts";
 import { envCommand } from "./env.ts";
 import { faultCommand } from "./fault.ts";
 import { healthCommand } from "./health.ts";
+import { initCommand } from "./init.ts";
 import { keysCommand } from "./keys.ts";
 import { listenCommand } from "./listen.ts";
 import { logsCommand } from "./logs.ts";
@@ -60,6 +61,7 @@ const groups = {
       options: settingOptions,
       examples: ["cofre config", "cofre config --port 9000"],
     },
+    init: initCommand,
     health: healthCommand,
     doctor: doctorCommand,
   },

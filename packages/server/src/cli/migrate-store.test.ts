@@ -46,6 +46,8 @@ async function run(
     beginIncarnation: () => assert.fail("no incarnation begins"),
     recoverKeys: () => assert.fail("no keys are recovered"),
     storedKeys: () => assert.fail("no keys are read"),
+    initialize: () => assert.fail("no installation is made"),
+    printNow: () => assert.fail("nothing is shown once"),
     restore: () => assert.fail("nothing is restored"),
     openAudit: () => assert.fail("a move reads no audit log"),
     stopRequested: () => assert.fail("a move ends by itself"),

@@ -23,7 +23,12 @@ export const proxyCommand: ClientCommand = {
 
   run: (call, host) =>
     tellingProblems(host.fail, async () => {
-      const { host: cofreHost, tlsPort, proxyPort } = settingsOf(call, host);
+      const { environment, host: cofreHost, tlsPort, proxyPort } = settingsOf(call, host);
+      if (environment !== "sandbox")
+        throw new ClientProblem(
+          "cofre proxy is for a sandbox: in production, clients use the address of the server.",
+          { misuse: true },
+        );
       const to = { host: reachableHost(cofreHost), port: tlsPort };
       if (tlsPort === 0)
         throw new ClientProblem("--tls-port must be Cofre's TLS port, which its log shows.", {

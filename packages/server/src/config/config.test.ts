@@ -269,10 +269,27 @@ describe("refusals", () => {
     ],
     [{ COFRE_PORT_FILE: "x" }, /^COFRE_PORT_FILE is not a setting/],
     [
-      { COFRE_ENVIRONMENT: "production" },
-      /^COFRE_ENVIRONMENT is production, which this version cannot be: .*Do not put real cards into it\.$/,
+      { COFRE_ENVIRONMENT: "Production" },
+      /^COFRE_ENVIRONMENT is "Production", but must be one of sandbox, production\.$/,
     ],
-    [{ COFRE_ENVIRONMENT: "Sandbox" }, /^COFRE_ENVIRONMENT is "Sandbox", but must be sandbox\.$/],
+    [
+      { COFRE_INSTALLATION_NAME: "Acme" },
+      /^COFRE_INSTALLATION_NAME must have 1 to 32 lower-case letters, digits and dashes\.$/,
+    ],
+    [{ COFRE_INSTALLATION_ID: "acme" }, /^COFRE_INSTALLATION_ID must be the installation id that /],
+    [{ COFRE_RECOVERY_DRILL: "2026-02-30" }, /^COFRE_RECOVERY_DRILL must be a date such as /],
+    [
+      { COFRE_TLS_KEY_FILE: "key.pem" },
+      /^COFRE_TLS_CERTIFICATE_FILE and COFRE_TLS_KEY_FILE need each other\.$/,
+    ],
+    [
+      { COFRE_TLS: "true", COFRE_TLS_CERTIFICATE_FILE: "c", COFRE_TLS_KEY_FILE: "k" },
+      /^COFRE_TLS and COFRE_TLS_CERTIFICATE_FILE name two certificates/,
+    ],
+    [
+      { COFRE_DATABASE_OWNER_URL: "postgres://cofre@127.0.0.1/cofre" },
+      /^COFRE_DATABASE_OWNER_URL needs COFRE_DATABASE_URL\.$/,
+    ],
     [{ COFRE_HOST: "http://here" }, /^COFRE_HOST is "http:\/\/here", but must be an IP address/],
     [
       { COFRE_LOG_LEVEL: "loud" },

@@ -3,7 +3,7 @@ import { Secret } from "../kernel/secret.ts";
 import { isGuessable } from "../kernel/guessable.ts";
 import { suggestionFor } from "../kernel/suggestion.ts";
 import { isLoopbackHost, type Reading } from "./readers.ts";
-import { type Config, settingRows } from "./settings.ts";
+import { type Config, type SettingName, settingRows } from "./settings.ts";
 
 export interface ConfigSources {
   readonly environment: Readonly<Record<string, string | undefined>>;
@@ -23,8 +23,29 @@ export type ConfigReading =
       readonly unknown: readonly string[];
       /** Settings whose variables are set but empty. */
       readonly empty: readonly string[];
+      readonly secrets: SecretOrigins;
     }
   | { readonly problems: readonly string[] };
+
+/** Where the secrets of a configuration come from. */
+export interface SecretOrigins {
+  /** Variables that contain a secret. */
+  readonly variables: readonly string[];
+  /** Files that contain a secret, and the variables that name them. */
+  readonly files: readonly { readonly variable: string; readonly path: string }[];
+}
+
+export const noSecrets: SecretOrigins = { variables: [], files: [] };
+
+/** They may come from a file like secrets, but anyone may read them. */
+const publicSettings: readonly SettingName[] = [
+  "rootKeyCa",
+  "upstreamCa",
+  "sandboxPublicIntegrationKey",
+];
+
+/** Settings that name a file with a secret. */
+const secretFileSettings: readonly SettingName[] = ["rootKeySecretFile", "tlsKeyFile"];
 
 /**
  * Checks everything and reports all problems at once, so that they can be fixed before the next
@@ -33,6 +54,8 @@ export type ConfigReading =
 export function readConfig(sources: ConfigSources): ConfigReading {
   const { problems, unknown, empty } = variablesOf(sources.environment);
   const values: Record<string, unknown> = {};
+  const secretVariables: string[] = [];
+  const secretFiles: { readonly variable: string; readonly path: string }[] = [];
   for (const [name, setting] of settingRows) {
     const source = sourceOf(setting, sources);
     if ("problem" in source) {
@@ -40,6 +63,12 @@ export function readConfig(sources: ConfigSources): ConfigReading {
       continue;
     }
     if (source.text === undefined) continue;
+    if (setting.secret === true && !publicSettings.includes(name)) {
+      if (source.path === undefined) secretVariables.push(source.name);
+      else secretFiles.push({ variable: source.name, path: source.path });
+    }
+    if (secretFileSettings.includes(name))
+      secretFiles.push({ variable: source.name, path: source.text });
     const reading = setting.read(source.text);
     if ("problem" in reading) problems.push(`${source.name} ${reading.problem}.`);
     else values[name] = reading.value;
@@ -61,11 +90,17 @@ export function readConfig(sources: ConfigSources): ConfigReading {
       ...fixtureProblems(values),
     );
   if (problems.length > 0) return { problems };
-  return { config: Object.freeze(values) as Config, unknown, empty };
+  return {
+    config: Object.freeze(values) as Config,
+    unknown,
+    empty,
+    secrets: { variables: secretVariables, files: secretFiles },
+  };
 }
 
 type Source =
-  | { readonly name: string; readonly text: string | undefined }
+  /** `path`: the file that has the text. */
+  | { readonly name: string; readonly text: string | undefined; readonly path?: string }
   | { readonly name: string; readonly problem: string };
 
 /**
@@ -96,7 +131,7 @@ function sourceOf(setting: (typeof settingRows)[number][1], sources: ConfigSourc
   const content = file.value.replace(/\r?\n$/, "");
   return content === ""
     ? { name: fileVariable, problem: `names a file that is empty: ${path}` }
-    : { name: fileVariable, text: content };
+    : { name: fileVariable, text: content, path };
 }
 
 function filled(text: string | undefined): string | undefined {
@@ -169,8 +204,11 @@ function acquirerProblems(values: Readonly<Record<string, unknown>>): string[] {
 /** Stored data must not outlive the keys that open it. */
 function databaseProblems({
   databaseUrl,
+  databaseOwnerUrl,
   dataDirectory,
 }: Readonly<Record<string, unknown>>): string[] {
+  if (databaseUrl === undefined && databaseOwnerUrl !== undefined)
+    return ["COFRE_DATABASE_OWNER_URL needs COFRE_DATABASE_URL."];
   if (databaseUrl === undefined || dataDirectory !== ":memory:") return [];
   return [
     "COFRE_DATABASE_URL needs a persistent COFRE_DATA_DIR, which has the keys of the database.",
@@ -178,8 +216,16 @@ function databaseProblems({
 }
 
 /** Clients must trust the same authority after a restart, and read its certificate from a file. */
-function tlsProblems({ tls, dataDirectory }: Readonly<Record<string, unknown>>): string[] {
-  if (tls !== "true" || dataDirectory !== ":memory:") return [];
+function tlsProblems(values: Readonly<Record<string, unknown>>): string[] {
+  const { tls, dataDirectory, tlsCertificateFile, tlsKeyFile } = values;
+  if ((tlsCertificateFile === undefined) !== (tlsKeyFile === undefined))
+    return ["COFRE_TLS_CERTIFICATE_FILE and COFRE_TLS_KEY_FILE need each other."];
+  if (tls !== "true") return [];
+  if (tlsKeyFile !== undefined)
+    return [
+      "COFRE_TLS and COFRE_TLS_CERTIFICATE_FILE name two certificates: set only one of them.",
+    ];
+  if (dataDirectory !== ":memory:") return [];
   return [
     "COFRE_TLS needs a persistent COFRE_DATA_DIR, which has the authority that clients trust.",
   ];

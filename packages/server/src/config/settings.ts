@@ -1,3 +1,4 @@
+import { parseInstant } from "../kernel/calendar.ts";
 import { readConnectors } from "./connector-list.ts";
 import {
   type Reading,
@@ -36,10 +37,24 @@ interface Setting<Value> {
 export const settings = {
   environment: {
     variable: "COFRE_ENVIRONMENT",
-    form: "sandbox",
+    form: "sandbox or production",
     fallback: "sandbox",
-    read: readEnvironment,
-    doc: "Environment of this installation. Only the sandbox exists so far: test cards and a simulated acquirer, no real money.",
+    read: oneOf("sandbox", "production"),
+    doc: "Mode of this installation: `sandbox`, with test cards and a simulated acquirer, or [`production`](production.md). It is recorded with the keys and never changes; staging is `production` under another name.",
+  },
+  installationName: {
+    variable: "COFRE_INSTALLATION_NAME",
+    form: "1 to 32 lower-case letters, digits and dashes",
+    fallback: undefined,
+    read: readInstallationName,
+    doc: "Name of this installation in the log and in authenticator apps, such as `acme-staging`. By default the mode.",
+  },
+  installationId: {
+    variable: "COFRE_INSTALLATION_ID",
+    form: "production- and 32 hexadecimal digits",
+    fallback: undefined,
+    read: readInstallationId,
+    doc: "Installation id that `cofre init` prints. A database with another id is refused. Required in production.",
   },
   host: {
     variable: "COFRE_HOST",
@@ -47,7 +62,7 @@ export const settings = {
     form: "IP address or host name",
     fallback: "127.0.0.1",
     read: readHost,
-    doc: "Address to listen on. Cofre speaks plain HTTP: put any address except loopback behind a TLS proxy.",
+    doc: "Address to listen on. With COFRE_TLS_CERTIFICATE_FILE only TLS listens there, and plain HTTP on 127.0.0.1. Without it, put any address except loopback behind a TLS proxy.",
   },
   ownNames: {
     variable: "COFRE_OWN_NAMES",
@@ -136,6 +151,27 @@ export const settings = {
     read: readDirectory,
     doc: "The `recovery.pub` of COFRE_RECOVERY_KEY.",
   },
+  rootKeyBackup: {
+    variable: "COFRE_ROOT_KEY_BACKUP",
+    form: "date such as 2026-11-30",
+    fallback: undefined,
+    read: readDate,
+    doc: "When the backup of the HSM that has the root key was last tried. It counts as a [way to recover](production.md#1-ways-to-recover).",
+  },
+  recoveryDrill: {
+    variable: "COFRE_RECOVERY_DRILL",
+    form: "date such as 2026-11-30",
+    fallback: undefined,
+    read: readDate,
+    doc: "When the ways to recover were last tried, with `cofre recovery drill` or a restore. After a year production raises an alarm.",
+  },
+  backupStamp: {
+    variable: "COFRE_BACKUP_STAMP",
+    form: "file",
+    fallback: undefined,
+    read: readDirectory,
+    doc: "File that the backup job changes after each backup that it has verified. When it is older than 26 hours production raises an alarm.",
+  },
   requestLog: {
     variable: "COFRE_REQUEST_LOG",
     form: "true or false",
@@ -185,7 +221,28 @@ export const settings = {
     form: "0 to 65535",
     fallback: "8443",
     read: wholeNumber(0, 65_535),
-    doc: "TLS port if COFRE_TLS is `true`; `cofre proxy` forwards to it.",
+    doc: "TLS port if COFRE_TLS is `true` or COFRE_TLS_CERTIFICATE_FILE is set; `cofre proxy` forwards to it.",
+  },
+  tlsCertificateFile: {
+    variable: "COFRE_TLS_CERTIFICATE_FILE",
+    form: "file",
+    fallback: undefined,
+    read: readDirectory,
+    doc: "Certificate of this server in PEM, followed by its chain, for TLS on COFRE_TLS_PORT. The file and its key are read again when they change.",
+  },
+  tlsKeyFile: {
+    variable: "COFRE_TLS_KEY_FILE",
+    form: "file",
+    fallback: undefined,
+    read: readDirectory,
+    doc: "Private key of COFRE_TLS_CERTIFICATE_FILE in PEM, without a passphrase.",
+  },
+  behindProxy: {
+    variable: "COFRE_BEHIND_PROXY",
+    form: "networks such as 10.1.2.3/32, with commas between them",
+    fallback: undefined,
+    read: readNetworks,
+    doc: "Addresses of the TLS proxy in front of this server. Plain HTTP from any other address except loopback is closed.",
   },
   proxyPort: {
     variable: "COFRE_PROXY_PORT",
@@ -218,6 +275,14 @@ export const settings = {
     secret: true,
     read: readDatabaseUrl,
     doc: "A PostgreSQL 15 or later that stores everything except the keys, instead of the file in COFRE_DATA_DIR. See [PostgreSQL](postgres.md).",
+  },
+  databaseOwnerUrl: {
+    variable: "COFRE_DATABASE_OWNER_URL",
+    form: "postgres://USER:PASSWORD@HOST[:PORT]/DATABASE",
+    fallback: undefined,
+    secret: true,
+    read: readDatabaseUrl,
+    doc: "The same database with the login that owns its tables, for `cofre init` only: a server in production has a login that cannot change the tables.",
   },
   databaseAllowNoStandby: {
     variable: "COFRE_DATABASE_ALLOW_NO_STANDBY",
@@ -415,13 +480,17 @@ function oneOf<const Words extends readonly string[]>(
   };
 }
 
-function readEnvironment(text: string): Reading<"sandbox"> {
-  if (text === "sandbox") return { value: text };
-  if (text !== "production") return { problem: `is "${text}", but must be sandbox` };
-  return {
-    problem:
-      "is production, which this version cannot be: it has no connection to a real acquirer, no key management and one node. Do not put real cards into it",
-  };
+function readInstallationName(text: string): Reading<string> {
+  return /^[a-z0-9-]{1,32}$/.test(text)
+    ? { value: text }
+    : { problem: "must have 1 to 32 lower-case letters, digits and dashes" };
+}
+
+/** As `cofre init` prints it; the ids of sandboxes have no prefix. */
+function readInstallationId(text: string): Reading<string> {
+  return /^(?:production-)?[0-9a-f]{32}$/.test(text)
+    ? { value: text }
+    : { problem: "must be the installation id that `cofre init` prints" };
 }
 
 /** In lower case. A header with another meaning cannot have the client's address. */
@@ -449,6 +518,12 @@ function readRootSetFingerprints(text: string): Reading<readonly string[]> {
         problem:
           "must be 1 to 4 fingerprints of 64 hexadecimal digits, separated by commas, as `cofre keys status` prints them",
       };
+}
+
+function readDate(text: string): Reading<string> {
+  return /^\d{4}-\d\d-\d\d$/.test(text) && parseInstant(text) !== undefined
+    ? { value: text }
+    : { problem: "must be a date such as 2026-11-30" };
 }
 
 function readHost(text: string): Reading<string> {

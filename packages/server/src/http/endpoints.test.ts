@@ -166,7 +166,7 @@ test("the request log has the interface's requests, and those of the sandbox tha
   const recorded = [...endpoints.values()].filter((endpoint) => endpoint.recorded !== false);
   assert.deepEqual(
     recorded.map(({ path }) => path).filter((path) => !path.startsWith("/ws/")),
-    ["/__cofre/payment", "/__cofre/simulator", "/__cofre/clock", "/__cofre/faults"],
+    ["/__cofre/payment", "/__cofre/clock", "/__cofre/simulator", "/__cofre/faults"],
   );
   const interfaceOnes = [...endpoints.keys()].filter((path) => path.startsWith("/ws/"));
   assert.equal(recorded.length, interfaceOnes.length + 4);

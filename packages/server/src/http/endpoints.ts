@@ -123,7 +123,6 @@ function accountEndpoints(parts: EndpointsParts): readonly Endpoint[] {
           timelineEndpoint({ runner, storeOf: ({ id }) => paymentServices.of(id).store, recorder }),
         ]),
     settingsEndpoint(runner, { forget }, connectorNames, addressCheck),
-    simulatorEndpoint(parts.instruct, parts.simulatorNames),
   ];
 }
 
@@ -176,6 +175,7 @@ function sandboxEndpoints(
       connectorNames,
       checkAddress,
     }),
+    simulatorEndpoint(parts.instruct, simulatorNames),
     faultsEndpoint(faultQueue, operations, isSimulated),
     testCardsEndpoint(),
     countriesEndpoint(),

@@ -17,6 +17,7 @@ import {
 } from "./framing.ts";
 import { allowHeaders, pageAllowHeaders, preflightHeaders, RequestHeaders } from "./headers.ts";
 import { Admission } from "./admission.ts";
+import type { AllowsPeer } from "./plain-peers.ts";
 import { RequestBodies } from "./request-body.ts";
 import { type PipelineServices, RequestPipeline } from "./request-pipeline.ts";
 import { writeAnswer } from "./response-writer.ts";
@@ -45,6 +46,8 @@ export interface HttpServerOptions extends PipelineServices {
     areCardsStopped?(): boolean;
   };
   readonly limits: HttpLimits;
+  /** Which clients may connect without TLS; others are closed immediately. Default: all. */
+  readonly allowsPlain?: AllowsPeer | undefined;
   /**
    * Whether an account is a world, which any client that reaches the server may create. Default: no
    * account is.
@@ -175,6 +178,11 @@ export class HttpServer {
       report: ({ isHead, method, endpoint, startedAt }, answer, merchantId) =>
         this.#report(isHead ? "HEAD" : method, endpoint.path, answer, merchantId, startedAt),
     });
+    const { allowsPlain } = options;
+    if (allowsPlain !== undefined)
+      this.#server.prependListener("connection", (socket: Socket) => {
+        if (!("encrypted" in socket) && !allowsPlain(socket)) socket.destroy();
+      });
     this.#server.on("clientError", (error, socket: Socket) =>
       this.#unreadable.handle(error, socket),
     );

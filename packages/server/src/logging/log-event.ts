@@ -33,7 +33,13 @@ export const logEvents = {
   starting: {
     level: "info",
     doc: "The configuration was read; the store is being opened.",
-    fields: { version: "text", node: "text", environment: "text", dataDirectory: "text" },
+    fields: {
+      version: "text",
+      node: "text",
+      environment: "text",
+      installation: "text",
+      dataDirectory: "text",
+    },
   },
   setting_unknown: {
     level: "warn",
@@ -62,8 +68,18 @@ export const logEvents = {
   },
   listening_tls: {
     level: "info",
-    doc: "The server answers TLS requests at this port, with the authority in this file.",
+    doc: "The server answers TLS requests at this port. `authority`: the file with the authority, or with the certificate.",
     fields: { host: "text", port: "number", authority: "text" },
+  },
+  certificate_renewed: {
+    level: "info",
+    doc: "The files of COFRE_TLS_CERTIFICATE_FILE have changed: new connections get the new certificate, which ends at this time.",
+    fields: { endsAt: "text" },
+  },
+  certificate_unusable: {
+    level: "error",
+    doc: "The changed files of COFRE_TLS_CERTIFICATE_FILE cannot be used; the previous certificate stays in use.",
+    fields: {},
   },
   stopping: {
     level: "info",

@@ -45,6 +45,7 @@ export async function prepareSandboxAccount(
   now: Instant,
   macs: Pick<RowMacs, "of" | "accepts">,
   chosen: ChosenKeys,
+  name = "Sandbox",
 ): Promise<() => Promise<SandboxKeys | undefined>> {
   const [account] = await store.accounts();
   if (account === undefined) {
@@ -55,7 +56,7 @@ export async function prepareSandboxAccount(
     const first: Account = {
       id: newMerchantId(random),
       version: 1,
-      name: "Sandbox",
+      name,
       settings: defaultAccountSettings(),
     };
     const granted = [
@@ -147,6 +148,9 @@ async function commit(store: Store, change: Change): Promise<void> {
 }
 
 /** 128 random bits, with the prefix that recent keys of the interface have (1.6). */
-export function newKey(prefix: "test_ik_" | "test_pk_", random: Random): string {
+export function newKey(
+  prefix: "test_ik_" | "test_pk_" | "live_ik_" | "live_pk_",
+  random: Random,
+): string {
   return prefix + hexOf(random.bytes(16));
 }

@@ -13,7 +13,14 @@ import { entryOf } from "../user/audit-chain.ts";
 import { verifyAuditLog } from "../user/audit-log.ts";
 import type { UserAction, AuditEvent, Actor, AuditEntry } from "../user/audit.ts";
 import { browserOfDeviceCookie, deviceCookieText, userOfDeviceCookie } from "./device-cookie.ts";
-import { type NewSession, type Enrolment, type Users, UserError, type Session } from "./users.ts";
+import {
+  type Enrolment,
+  type InvitedAdmin,
+  type NewSession,
+  type Session,
+  UserError,
+  type Users,
+} from "./users.ts";
 import {
   nameKeyOf,
   type UserChange,
@@ -62,11 +69,10 @@ export interface UserOptions {
   readonly passwords: Passwords;
   /** Seals the secrets of authenticator apps. */
   readonly sealing: Sealing;
-  /**
-   * `sandbox` or another: a secret that was sealed in one does not open in another, and apps
-   * display it.
-   */
+  /** `sandbox` or `production`: a secret that was sealed in one does not open in the other. */
   readonly environment: string;
+  /** Apps display it. */
+  readonly installationName: string;
   /** Returns the text with the middle digits of anything that looks like a card number masked. */
   readonly maskCards: (text: string) => string;
 }
@@ -177,7 +183,7 @@ class StoredUsers implements Users {
         name: user.name,
         role: user.role,
         secret: base32Of(secret),
-        uri: totpUri(secret, `Cofre ${this.#options.environment}`, user.name),
+        uri: totpUri(secret, `Cofre ${this.#options.installationName}`, user.name),
       };
     } finally {
       secret.fill(0);
@@ -347,6 +353,40 @@ class StoredUsers implements Users {
           ? await this.#newUser(name, "admin", at, server, undefined)
           : await this.#newLink(chosen, "admin", at, server, undefined);
       return { change, answer: () => answer().invitation };
+    });
+  }
+
+  async inviteAdmins(names: readonly string[]): Promise<readonly InvitedAdmin[]> {
+    const invited: InvitedAdmin[] = [];
+    for (const name of names) {
+      if (!nameForm.test(name) || this.#options.maskCards(name) !== name)
+        throw new UserError("name_refused");
+      const admin = await this.#inviteAdmin(name, names.length);
+      if (admin !== undefined) invited.push(admin);
+    }
+    return invited;
+  }
+
+  #inviteAdmin(name: string, enough: number): Promise<InvitedAdmin | undefined> {
+    const server: Actor = { kind: "server" };
+    return this.#decide<InvitedAdmin | undefined>(async (at) => {
+      const users = await read(this.#options.store.users());
+      const active = users.filter(({ role, state }) => role === "admin" && state === "active");
+      const known = users.find((user) => nameKeyOf(user.name) === nameKeyOf(name));
+      if (active.length >= enough || (known !== undefined && known.state !== "invited"))
+        return undefined;
+      const { change, answer } =
+        known === undefined
+          ? await this.#newUser(name, "admin", at, server, undefined)
+          : await this.#newLink(known, "admin", at, server, undefined);
+      return {
+        change,
+        answer: () => ({
+          name,
+          invitation: answer().invitation,
+          endsAt: laterBy(at, invitationMs),
+        }),
+      };
     });
   }
 

@@ -40,6 +40,14 @@ export class UserError extends Error {
   }
 }
 
+/** The link's secret is not kept. */
+export interface InvitedAdmin {
+  readonly name: string;
+  readonly invitation: Secret<string>;
+  /** When the link ends. */
+  readonly endsAt: Instant;
+}
+
 /** A new session. */
 export interface NewSession {
   /** The value of the cookie; stored only as its SHA-256. */
@@ -157,6 +165,13 @@ export interface Users {
    * undefined when it is not needed.
    */
   inviteFirstAdmin(force: boolean): Promise<Secret<string> | undefined>;
+
+  /**
+   * Invites an admin of each name: a new user, or one who has not enrolled yet, with a new link.
+   * None when as many admins are active already. Rejects with UserError when a name is refused or
+   * taken.
+   */
+  inviteAdmins(names: readonly string[]): Promise<readonly InvitedAdmin[]>;
 
   /**
    * Appends one entry durably and returns its number. When this rejects, the caller must not act.

@@ -9,6 +9,8 @@ import { SlotLeaseKeeper } from "../recovery/slot-lease-keeper.ts";
 import { StoreOpenError } from "../stores/embedded/open-error.ts";
 import type { RunningStore } from "../stores/store.ts";
 import type { RecoveryWraps } from "../vault/recovery/recovery-wraps.ts";
+import { refuseFaults } from "../production/check.ts";
+import { installationFindings } from "./production-gate.ts";
 import { refuseOlderBackup, refuseOtherKeys } from "./key-checks.ts";
 import { startJobs } from "./jobs.ts";
 import { KeyOrderWatch } from "./key-order-watch.ts";
@@ -32,12 +34,16 @@ export interface Foundation {
   readonly incarnation: Incarnation | undefined;
 }
 
-/** Opens the store and the keys, and checks that they belong together. Rejects when they do not. */
+/**
+ * Opens the store and the keys, and checks that they belong together. Rejects when they do not.
+ * `mayBegin`: an empty database becomes an installation; in production only `cofre init` does that.
+ */
 export async function openFoundation(
   config: Config,
   log: Log,
   ports: WatchedPorts,
   parts: AsyncDisposableStack,
+  mayBegin = config.environment === "sandbox",
 ): Promise<Foundation> {
   const { clock, scheduler } = ports;
   // The slowest part of a first start, generated while the store is opened, and discarded when keys
@@ -59,6 +65,7 @@ export async function openFoundation(
 
   const known = await store.accounts();
   const isNew = known.length === 0;
+  if (!mayBegin) refuseFaults(await installationFindings(config, store));
   // Two nodes that create keys at the same time would each seal cards that the other cannot open.
   if (isNew && !slotAssignment.isAlone) throw new ConcurrentFirstStart();
   // Keys are created once, before anything is sealed. Lost keys must be restored from a backup: new

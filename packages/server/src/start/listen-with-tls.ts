@@ -1,6 +1,7 @@
 import { openLocalTls } from "../certificates/authority-files.ts";
 import type { Config } from "../config/settings.ts";
 import type { HttpServer } from "../http/server.ts";
+import { assert } from "../kernel/assert.ts";
 import { day } from "../kernel/instant.ts";
 import { ownRandom, type Ports } from "./ports.ts";
 
@@ -12,6 +13,7 @@ export async function listenWithTls(
   parts: AsyncDisposableStack,
 ): ReturnType<HttpServer["listenTls"]> {
   const { dataDirectory, environment, tlsPort, host } = config;
+  assert(environment === "sandbox", "only a sandbox makes an authority of its own");
   const credentials = () => openLocalTls({ dataDirectory, environment, clock, random: ownRandom });
   const address = await server.listenTls(tlsPort, host, await credentials());
   let cancel = (): void => undefined;

@@ -4,6 +4,7 @@ import type { ConsoleAuthorizerParts } from "../http/sign-in/console-authorizer.
 import { hour } from "../kernel/instant.ts";
 import type { Scheduler } from "../kernel/scheduler.ts";
 import type { Log } from "../logging/log-event.ts";
+import type { Users } from "../sign-in/users.ts";
 import type { UserStore } from "../user/user-store.ts";
 import type { Sealing } from "../vault/sealed-secret.ts";
 import { maskCardNumbers } from "../wire/decode/card-like.ts";
@@ -14,26 +15,35 @@ interface UserDependencies extends Omit<ConsoleAuthorizerParts, "users"> {
   readonly sealing: Sealing;
 }
 
-/**
- * Loads the modules for sign-in only where users sign in. Their secrets come from the system's
- * random generator only.
- */
+/** Loads the modules for sign-in only where users sign in. */
 export async function openUsers(
-  { environment }: Config,
+  config: Config,
   { store, sealing, ...parts }: UserDependencies,
 ): Promise<ConsoleUsers> {
-  const [{ consoleUsers }, { createUsers }, { createPasswords }] = await Promise.all([
+  const [{ consoleUsers }, users] = await Promise.all([
     import("../http/sign-in/console-users.ts"),
+    openUserService(config, { store, sealing, clock: parts.clock }),
+  ]);
+  return consoleUsers({ ...parts, users });
+}
+
+/** Users' secrets come from the system's random generator only. */
+export async function openUserService(
+  { environment, installationName = environment }: Config,
+  own: Pick<UserDependencies, "store" | "sealing" | "clock">,
+): Promise<Users> {
+  const [{ createUsers }, { createPasswords }] = await Promise.all([
     import("../sign-in/user-service.ts"),
     import("../sign-in/password.ts"),
   ]);
-  const own = {
-    clock: parts.clock,
+  return createUsers({
+    ...own,
+    environment,
+    installationName,
     random: ownRandom,
     passwords: createPasswords({ random: ownRandom }),
     maskCards: maskCardNumbers,
-  };
-  return consoleUsers({ ...parts, users: createUsers({ ...own, store, sealing, environment }) });
+  });
 }
 
 const headIntervalMs = hour;

@@ -2,6 +2,7 @@ import type { Config } from "../config/settings.ts";
 import type { RsaPair } from "../delivery/notification-keys.ts";
 import { hasDatabase } from "../stores/embedded/data-folder.ts";
 import type { RunningStore } from "../stores/store.ts";
+import { KeyringError } from "../vault/key-provider.ts";
 import { hasKeyFiles, hasWrappedKeys } from "../vault/root-key-file.ts";
 import { sharedKeyRecords } from "./key-record-storage.ts";
 import type { Keys } from "./keys.ts";
@@ -35,7 +36,11 @@ export async function openKeys(
   const stored = await sharedKeyRecords(store.keys);
   const { dataDirectory } = config;
   const isNew = create && (dataDirectory === ":memory:" || !(await hasWrappedKeys(dataDirectory)));
-  return stored.length > 0 || isNew
-    ? await openRecordKeys(config, ports, { store, stored, root, pair })
-    : await openFileKeys(config, ports, root);
+  if (stored.length > 0 || isNew)
+    return await openRecordKeys(config, ports, { store, stored, root, pair });
+  if (config.environment === "production")
+    throw new KeyringError(
+      `${dataDirectory} has keys of an earlier version, which production does not use: name an empty COFRE_DATA_DIR`,
+    );
+  return await openFileKeys(config, ports, root);
 }

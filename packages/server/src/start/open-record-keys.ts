@@ -6,7 +6,7 @@ import {
   type RsaPair,
 } from "../delivery/notification-keys.ts";
 import { assert } from "../kernel/assert.ts";
-import { hexOf } from "../kernel/ids.ts";
+import { newInstallationId, refuseOtherInstallation } from "../production/installation-id.ts";
 import type { RunningStore } from "../stores/store.ts";
 import { keyLength } from "../vault/aes.ts";
 import { type KeyProvider, KeyringError } from "../vault/key-provider.ts";
@@ -50,7 +50,7 @@ export async function openRecordKeys(
   const create = stored.length === 0;
   const recovery = await openRecoveryKey(config);
   const roots = new RootKeys([await recordRootOf(config, root, create)], recovery);
-  const installation = await installationIdOf(store, create ? random : undefined);
+  const installation = await installationIdOf(store, config, create ? random : undefined);
   const open = async (records: readonly KeyRecord[]): Promise<RecordKeyring> =>
     await RecordKeyring.open({
       roots,
@@ -175,19 +175,21 @@ async function recordRootOf(
 }
 
 /**
- * 128 random bits, in hex, that the first start writes beside the database's identity: in the label
- * of every key and in the data that every card is bound to.
+ * The installation id, which the first start writes beside the database's identity. Rejects with
+ * OtherInstallation when it is not the one of the settings.
  */
 async function installationIdOf(
   { identity }: KeyStore,
+  { environment, installationId }: Config,
   random: Ports["random"] | undefined,
 ): Promise<string> {
   const { keys } =
     random === undefined
       ? await identity.read()
-      : await identity.raise({ keys: hexOf(random.bytes(16)) });
+      : await identity.raise({ keys: newInstallationId(environment, random) });
   if (keys === undefined)
     throw new KeyringError("the database has keys, but no installation id: restore its backup");
+  refuseOtherInstallation(keys, environment, installationId);
   return keys;
 }
 

@@ -57,6 +57,7 @@ export async function openStore(
           await import("../stores/postgres/postgres-store.ts")
         ).openPostgresStore({
           ...database,
+          migrates: mayMigrate(config),
           beginning: await beginningOf(config),
           onWriting,
           onRefused: (code) => log.write({ event: "database_rejected", code }),
@@ -109,10 +110,16 @@ function migrationEvent(report: MigrationReport): LogEvent {
   };
 }
 
+/** Servers in production have a login that may not. */
+function mayMigrate({ environment, databaseOwnerUrl }: Config): boolean {
+  return environment === "sandbox" || databaseOwnerUrl !== undefined;
+}
+
 export function databaseOf(
-  { databaseUrl: url, databaseAllowNoStandby }: Config,
+  { databaseUrl, databaseOwnerUrl, databaseAllowNoStandby }: Config,
   clock: Clock,
 ): MoveTargetOptions | undefined {
+  const url = databaseOwnerUrl ?? databaseUrl;
   return url === undefined
     ? undefined
     : { url, clock, waiveStandby: databaseAllowNoStandby === "true" };

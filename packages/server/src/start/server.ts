@@ -3,6 +3,7 @@ import { describedCards } from "../sandbox/test-cards.ts";
 import { interfaceHosts } from "../certificates/hosts.ts";
 import { type EndpointsParts, serverEndpoints } from "../http/endpoints.ts";
 import { createRequestRecorder } from "../http/recording/request-recorder.ts";
+import { plainPeers } from "../http/plain-peers.ts";
 import { PublicKeyLimits } from "../http/public-key-limits.ts";
 import { createHttpServer, type HttpServer } from "../http/server.ts";
 import type { ConsoleUsers } from "../http/sign-in/console-users.ts";
@@ -79,6 +80,7 @@ export async function openServer(
       maxInFlightOfAccount: config.maxInFlightOfAccount,
       keepAliveMs: config.keepAliveMs,
     },
+    allowsPlain: config.behindProxy === undefined ? undefined : plainPeers(config.behindProxy),
     authorizer: consoleUsers?.authorizer,
     clientIpHeader: config.clientIpHeader,
     publicKeyLimits: new PublicKeyLimits({ clock, log, digestOf: passingDigests(ownRandom) }),

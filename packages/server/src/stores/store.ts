@@ -360,6 +360,11 @@ export interface RunningStore extends Store {
   dropTokenDigests(merchantId: MerchantId): Promise<void>;
   /** Database figures for operators, on a store that uses a database server. */
   figures?(): Promise<DatabaseFigures>;
+  /**
+   * What the login may do beyond what a server needs, such as changing tables, on a store that uses
+   * a database server. Each completes "the login ...".
+   */
+  loginRights?(): Promise<readonly string[]>;
 }
 
 /** Sizes of the large tables with their indexes, in bytes, and ages in transactions. */

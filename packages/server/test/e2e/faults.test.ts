@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import { request as httpRequest } from "node:http";
 import { connect, type Socket } from "node:net";
 import { describe, test } from "node:test";
-import { startCofre } from "../../src/app.ts";
 import { faultKindNames } from "../../src/http/faults/fault-kinds.ts";
 import { SeededRandom } from "../../src/kernel/seeded-random.ts";
 import { ManualScheduler } from "../manual-scheduler.ts";
@@ -707,18 +706,6 @@ describe("/__cofre/faults", () => {
       );
     };
     assert.deepEqual(await run(), await run());
-  });
-
-  test("is not there where money is real", async () => {
-    await using server = await startTestServer({
-      start: (config, log, ports) =>
-        startCofre({ ...config, environment: "production" as "sandbox" }, log, ports),
-    });
-    assert.deepEqual(
-      [(await faults(server)).status, (await faults(server, { add: { kind: "throttle" } })).status],
-      [404, 404],
-    );
-    assert.equal(paidBy(await pay(server, "order-1")), "CO");
   });
 
   test("is refused where another server carries payments out, but for worlds", async () => {

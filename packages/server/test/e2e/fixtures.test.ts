@@ -153,7 +153,7 @@ describe("cofre start --fixtures", () => {
     [
       "production",
       { COFRE_ENVIRONMENT: "production" },
-      /COFRE_ENVIRONMENT is production, which this version cannot be/,
+      /--fixtures is for a sandbox: leave it out in production/,
     ],
     [
       "another server as the acquirer",

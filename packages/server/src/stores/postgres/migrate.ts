@@ -143,6 +143,24 @@ export async function migrate(connection: Connection, options: MigrateOptions = 
   }
 }
 
+/**
+ * Whether the tables are those of this version, or of a later one. Rejects with PostgresOpenError
+ * if they differ from them.
+ */
+export async function isMigrated(connection: Connection): Promise<boolean> {
+  const done = await connection.rows<{ readonly no: number; readonly checksum: string }>(
+    "done",
+    "SELECT no, checksum FROM migration",
+  );
+  const checksums = new Map(done.map(({ no, checksum }) => [no, checksum]));
+  return migrations.every((text, index) => {
+    const found = checksums.get(index + 1);
+    if (found === undefined) return false;
+    if (found === (firstChecksums.get(index + 1) ?? sha256Hex(text))) return true;
+    throw new PostgresOpenError("changed");
+  });
+}
+
 function ignoreRefusal(error: unknown): void {
   if (!(error instanceof StatementError) || error.refusal === undefined) throw error;
 }

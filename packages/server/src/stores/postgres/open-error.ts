@@ -42,6 +42,10 @@ export const postgresRefusals = {
   migrating:
     "another node is migrating the tables and has not ended in time: check what it waits for, and start again when it listens",
   migration: "the tables could not be created or migrated",
+  not_prepared:
+    "the tables are not those of this version, and the login of COFRE_DATABASE_URL may not change them: run cofre init with COFRE_DATABASE_OWNER_URL_FILE",
+  login_roles:
+    "the login of COFRE_DATABASE_URL is not a member of the roles cofre_gateway, cofre_vault, cofre_jobs and cofre_people: grant them to it",
 } as const;
 export type PostgresRefusal = keyof typeof postgresRefusals;
 

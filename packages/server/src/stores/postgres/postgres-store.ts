@@ -73,15 +73,16 @@ import { AuditedWriter } from "./audited-writer.ts";
 import { CommitQueue } from "./commit-queue.ts";
 import { Connection, StatementError, type Role, type Use, type Value } from "./connection.ts";
 import { BatchedReads } from "./batched-reads.ts";
-import { migrate, type MigrationReport } from "./migrate.ts";
+import { isMigrated, migrate, type MigrationReport } from "./migrate.ts";
 import { migrations } from "./migrations/index.ts";
 import { dropOlderIndexes } from "./older-indexes.ts";
 import { PostgresOpenError, type PostgresRefusal } from "./open-error.ts";
-import { type StartConditions, checkStart } from "./origin.ts";
+import { type StartConditions, checkStart, readOrigin } from "./origin.ts";
 import { InteractiveReads } from "./interactive-reads.ts";
 import { PostgresKeys } from "./postgres-keys.ts";
 import { PostgresUsers } from "./postgres-users.ts";
 import { needsOf, sql, type StatementName } from "./sql.ts";
+import { rightsOf } from "./login-rights.ts";
 import { checkServer, checkServerAgain } from "./start-check.ts";
 
 export interface PostgresStoreOptions {
@@ -90,6 +91,11 @@ export interface PostgresStoreOptions {
   readonly clock: Clock;
   /** true: starts without a synchronous standby, which is otherwise refused. */
   readonly waiveStandby: boolean;
+  /**
+   * false: the login does not own the tables, which are those of this version already. Default:
+   * true.
+   */
+  readonly migrates?: boolean;
   /** Without it the database may be empty. */
   readonly beginning?: StartConditions;
   /**
@@ -205,15 +211,19 @@ function writerOf(
   };
 }
 
-/** The session of the tables' owner, which has migrated them. */
+/** The session of the tables' owner, which has migrated them, or of a login without that right. */
 async function prepareDatabase(
   url: string,
-  { clock, waiveStandby, onMigration }: PostgresStoreOptions,
+  { clock, waiveStandby, onMigration, migrates = true }: PostgresStoreOptions,
 ): Promise<Connection> {
   let owner: Connection | undefined;
   try {
     owner = await Connection.open(url, "owner");
     await checkServer(owner, clock, waiveStandby);
+    if (!migrates) {
+      await checkPrepared(owner);
+      return owner;
+    }
     await migrate(owner, onMigration === undefined ? {} : { report: onMigration });
     await dropOlderIndexes(owner);
     return owner;
@@ -221,6 +231,22 @@ async function prepareDatabase(
     await owner?.close();
     throw openErrorOf(error);
   }
+}
+
+/** Leaves the session in a role that reads the tables' origin. */
+async function checkPrepared(login: Connection): Promise<void> {
+  for (const role of ["cofre_gateway", "cofre_vault", "cofre_people", "cofre_jobs"] as const)
+    await login.become(role).catch((error: unknown) => {
+      throw error instanceof StatementError && error.refusal !== undefined
+        ? new PostgresOpenError("login_roles")
+        : error;
+    });
+  const isReady = await isMigrated(login).catch((error: unknown) => {
+    if (error instanceof StatementError && error.refusal !== undefined) return false;
+    throw error;
+  });
+  if (!isReady || (await readOrigin(login)) === undefined)
+    throw new PostgresOpenError("not_prepared");
 }
 
 function openErrorOf(error: unknown): unknown {
@@ -298,6 +324,15 @@ class PostgresStore implements RunningStore {
       (merchant, keys) => this.#of("payments", merchant, "paymentsById", keys),
       (row) => row.id,
     );
+  }
+
+  async loginRights(): Promise<readonly string[]> {
+    const login = await this.#connect("owner");
+    try {
+      return await rightsOf(login);
+    } finally {
+      await login.close();
+    }
   }
 
   async accountByKey(digest: KeyDigest): Promise<AccountByKey | undefined> {

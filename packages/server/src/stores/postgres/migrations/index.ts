@@ -28,6 +28,7 @@ import { indexOfEndedDeliveries } from "./027-index-of-ended-deliveries.ts";
 import { keyRecords } from "./028-key-records.ts";
 import { setOfRootKeys } from "./029-set-of-root-keys.ts";
 import { keyOrders } from "./030-key-orders.ts";
+import { readsOfStart } from "./031-reads-of-start.ts";
 
 /** In order. A released migration never changes: its checksum is kept in the database. */
 export const migrations: readonly string[] = [
@@ -61,6 +62,7 @@ export const migrations: readonly string[] = [
   keyRecords,
   setOfRootKeys,
   keyOrders,
+  readsOfStart,
 ];
 
 /**

@@ -1,0 +1,53 @@
+import type { Initialized } from "../cli/command.ts";
+import type { SecretOrigins } from "../config/read-config.ts";
+import type { Config } from "../config/settings.ts";
+import { WatchedClock } from "../kernel/watched-clock.ts";
+import { newKey, prepareSandboxAccount } from "../operations/sandbox-account.ts";
+import { refuseFaults } from "../production/check.ts";
+import { openFoundation } from "./foundation.ts";
+import { checkedUsers } from "./jobs.ts";
+import { openUserService } from "./open-console-users.ts";
+import { type Ports, systemPorts } from "./ports.ts";
+import { settingFindings } from "./production-gate.ts";
+
+/**
+ * Makes an installation in production: its tables, keys, admins and account. Each step is skipped
+ * when it was done before. `show` gets what is shown once: it returns before the account is
+ * committed, so a run that is killed in between has shown keys that open nothing, and the next run
+ * shows others. Rejects with an error whose message may be shown.
+ */
+export async function initialize(
+  config: Config,
+  { secrets, admins }: { readonly secrets: SecretOrigins; readonly admins: readonly string[] },
+  show: (made: Initialized) => Promise<void>,
+  given: Ports = systemPorts,
+): Promise<void> {
+  refuseFaults(await settingFindings(config, secrets, false));
+  await using parts = new AsyncDisposableStack();
+  const clock = new WatchedClock(given.clock);
+  const ports = { ...given, clock };
+  const log = { write: () => undefined };
+  const { store, known, keys, incarnation } = await openFoundation(config, log, ports, parts, true);
+  const isNew = known.length === 0;
+  const made = {
+    integrationKey: newKey("live_ik_", ports.random),
+    publicIntegrationKey: newKey("live_pk_", ports.random),
+  };
+  const openAccount = await prepareSandboxAccount(
+    store,
+    ports.random,
+    clock.now(),
+    keys.macs,
+    isNew ? made : { integrationKey: undefined, publicIntegrationKey: undefined },
+    config.installationName ?? config.environment,
+  );
+  const users = await openUserService(config, {
+    store: checkedUsers(store, keys, log),
+    sealing: keys.sealing,
+    clock,
+  });
+  const invited = config.console === "login" ? await users.inviteAdmins(admins) : [];
+  await show({ installationId: keys.keySetId, admins: invited, keys: isNew ? made : undefined });
+  await openAccount();
+  if (isNew) await incarnation?.keeper.start(keys.keySetId, true);
+}
