@@ -469,6 +469,24 @@ test("a body that is neither an object, nor a form, nor parts is refused", () =>
   assert.deepEqual(decodedTree("/ws/x", "a="), {}, "control: a name with an empty value is a form");
 });
 
+test("a number in a card node is lifted, and in no other node", () => {
+  for (const body of [
+    `{"paymentInformation":{"card":{"number":"${pan}"}},"address":{"number":"12"},"number":"7"}`,
+    `{"paymentInformation":{"c\\u0061rd":{"n\\u0075mber":${pan}}},"address":{"number":12},"number":7}`,
+    `paymentInformation[card][number]=${pan}&address[number]=12&number=7`,
+  ]) {
+    assert.deepEqual(
+      decodedTree("/ws/threedsecureserver-authentications", body),
+      {
+        paymentInformation: { card: { number: `lifted:${pan}` } },
+        address: { number: "12" },
+        number: "7",
+      },
+      body,
+    );
+  }
+});
+
 test("a sensitive value of the wrong shape is lifted as malformed, without its bytes", () => {
   for (const [target, body] of [
     ["/ws/token", `{"card_number":["${pan}"]}`],

@@ -4,6 +4,7 @@ import {
   isCryptogram,
   isGuarded,
   isLifted,
+  isNumberOfCard,
   knownName,
   knownNameOfText,
   requestBodyName,
@@ -210,7 +211,10 @@ export class FormReader {
     // In a list of bodies, none of them is the request.
     if (isRequestBodyName(path[0] ?? "") && /^\d*$/.test(path[1] ?? ""))
       throw requestError("unsupported_body");
-    const liftedAt = path.findIndex((key) => isLifted(knownNameOfText(key)));
+    const liftedAt = path.findIndex((key, index) => {
+      const known = knownNameOfText(key);
+      return isLifted(known) || isNumberOfCard(known, knownNameOfText(path[index - 1] ?? ""));
+    });
     if (liftedAt < 0) {
       if (isRequestBodyName(last))
         this.#set(path, this.#innerJson(valueStart, valueEnd, path.length));

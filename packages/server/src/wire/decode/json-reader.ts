@@ -4,6 +4,7 @@ import {
   isCryptogram,
   isGuarded,
   isLifted,
+  isNumberOfCard,
   knownName,
   knownNameOfText,
   requestBodyName,
@@ -272,7 +273,8 @@ export class JsonReader {
         if (this.#byte() !== colon) throw requestError("malformed_json");
         this.#at += 1;
         this.#skipBlanks();
-        if (isLifted(member)) this.#scanLifted(depth, member, start, end);
+        if (isLifted(member) || isNumberOfCard(member, name))
+          this.#scanLifted(depth, member, start, end);
         else if (member === requestBodyName) this.#scanRequestBody(depth, member, start, end);
         else this.#scanValue(depth, member, start, end);
         this.#skipBlanks();

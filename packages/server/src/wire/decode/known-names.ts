@@ -34,6 +34,7 @@ const guarded = [
   "payment",
   "creditcard",
   "card",
+  "number",
   "request_body",
   ...liftedNames,
 ] as const;
@@ -161,6 +162,17 @@ export function isGuarded(index: number): boolean {
 
 export function isLifted(index: number): boolean {
   return liftedFlags[index] === 1;
+}
+
+const cardName = knownNameOfText("card");
+const numberName = knownNameOfText("number");
+
+/**
+ * `number` in a node `card`, as the calls of 3-D Secure name the card number (interface 2.7). Under
+ * other nodes the name has other meanings.
+ */
+export function isNumberOfCard(index: number, node: number): boolean {
+  return index === numberName && node === cardName;
 }
 
 const liftedFlags = Uint8Array.from(texts, (text) => (lifted.has(text) ? 1 : 0));
