@@ -167,6 +167,8 @@ export const translations = [
   "packages/console/src/messages-pt-br.js",
   "packages/fields/src/messages-es.js",
   "packages/fields/src/messages-pt-br.js",
+  "packages/server/src/http/challenge-texts-es.ts",
+  "packages/server/src/http/challenge-texts-pt-br.ts",
 ];
 
 /** Words that no identifier has as a part, and what to write instead. */

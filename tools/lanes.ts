@@ -52,6 +52,7 @@ export const lanes: readonly Lane[] = [
   lane("histories", "busy", "quick"),
   lane("browser", "busy", "landing"),
   lane("fields", "busy", "landing"),
+  lane("threeds", "busy", "landing"),
   lane("compose", "waiting", "landing"),
   lane("clients", "busy", "landing"),
   lane("image", "busy", "landing"),

@@ -164,6 +164,7 @@ export function buildServer({ auditor, ...outside }: Outside): ServerParts {
     forget: (id) => accounts.forget(id),
     randomOf: () => random,
     requests: new IdempotentRequests(store, clock, slotAssignment),
+    authenticatorOf: () => undefined,
     sandbox: undefined,
   });
   return {

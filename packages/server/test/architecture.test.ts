@@ -179,6 +179,8 @@ const arrows: readonly {
       "recovery/",
     ],
   },
+  // 3-D Secure: the contract of its server, and the simulated one.
+  { from: "authentication/", to: ["kernel/", "vault/"] },
   // The sandbox's request log imports the types that it records, and none of the modules that call
   // it.
   { from: "sandbox/recording/", to: [...domain, "connectors/connector.ts"] },
@@ -189,6 +191,7 @@ const arrows: readonly {
       ...contracts,
       ...logging,
       "payment-service.ts",
+      "authentication/",
       "operations/",
       "delivery/sender.ts",
       "connectors/connector-set.ts",
@@ -200,7 +203,15 @@ const arrows: readonly {
   // sockets.
   {
     from: "wire/",
-    to: [...domain, ...contracts, ...logging, "interface/", "operations/", "user/user.ts"],
+    to: [
+      ...domain,
+      ...contracts,
+      ...logging,
+      "interface/",
+      "authentication/",
+      "operations/",
+      "user/user.ts",
+    ],
   },
   // The OpenAPI document and its page: made from what the endpoints declare.
   { from: "api-docs/", to: ["kernel/", "vault/card-due-date.ts", "wire/"] },
@@ -211,6 +222,7 @@ const arrows: readonly {
       ...contracts,
       ...logging,
       "interface/",
+      "authentication/",
       "operations/",
       "notification/",
       "delivery/",
@@ -258,6 +270,7 @@ const arrows: readonly {
       "sign-in/users.ts",
       ...auditShown,
       "interface/",
+      "authentication/",
       "operations/",
       "wire/",
     ],

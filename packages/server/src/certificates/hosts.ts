@@ -10,6 +10,7 @@ export const interfaceHosts = [
   "api.ebanx.com",
   "sandbox.ebanx.com",
   "customer.ebanx.com",
+  "js.ebanx.com",
   "api.ebanx.com.br",
   "staging.ebanx.com.br",
 ] as const;

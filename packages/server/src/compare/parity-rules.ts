@@ -163,12 +163,12 @@ export const parityRules: readonly ParityRule[] = [
   ...rulesOf("What is not available", [
     [
       "hosted-page",
-      "Cofre has no hosted page and no 3-D Secure server.",
-      both(cofreRefuses("COFRE-23"), answered(/^\/ws\/(?:request$|threedsecureserver)/)),
+      "Cofre has no hosted page.",
+      both(cofreRefuses("COFRE-23"), answered(/^\/ws\/request$/)),
     ],
     [
       "three-d-secure-challenge",
-      "Cofre has no 3-D Secure challenge.",
+      "Cofre has no 3-D Secure challenge inside a payment.",
       both(isDirect, member(/(?:^|\.)redirect_url$/)),
     ],
     ["other-methods", "Cofre takes cards only.", cofreRefuses("BP-DR-36", "BP-DR-38")],

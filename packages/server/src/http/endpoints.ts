@@ -36,6 +36,7 @@ import { timelineEndpoint } from "./admin/timeline-endpoint.ts";
 import { tokensEndpoint } from "./admin/tokens-endpoint.ts";
 import { viewsEndpoint } from "./admin/views-endpoint.ts";
 import { worldsEndpoints } from "./admin/worlds-endpoint.ts";
+import { challengeEndpoints } from "./challenge-endpoint.ts";
 import { consoleEndpoints } from "./console-endpoint.ts";
 import { fieldsReportsEndpoint } from "./fields-reports.ts";
 import { fieldsEndpoints } from "./fields-endpoint.ts";
@@ -178,6 +179,7 @@ function sandboxEndpoints(
     simulatorEndpoint(parts.instruct, simulatorNames),
     faultsEndpoint(faultQueue, operations, isSimulated),
     testCardsEndpoint(),
+    ...challengeEndpoints(parts.deps),
     countriesEndpoint(),
   ];
 }

@@ -34,11 +34,12 @@ interface PageFile {
 
 /** Languages of the fields, and the modules of their texts. */
 const languages = { en: "messages-en", es: "messages-es", "pt-BR": "messages-pt-br" } as const;
-type Language = keyof typeof languages;
-const languageNames = Object.keys(languages) as Language[];
+/** A language of the pages for customers. */
+export type PageLanguage = keyof typeof languages;
+const languageNames = Object.keys(languages) as PageLanguage[];
 
 /** The script of the frame with the texts of one language. */
-function scriptOf(language: Language): PageFile {
+function scriptOf(language: PageLanguage): PageFile {
   const read = (name: string): Promise<string> =>
     scriptOfFields(name === "./messages.js" ? `./${languages[language]}.js` : name);
   return {
@@ -49,7 +50,7 @@ function scriptOf(language: Language): PageFile {
   };
 }
 
-const scripts: Readonly<Record<Language, PageFile>> = {
+const scripts: Readonly<Record<PageLanguage, PageFile>> = {
   en: scriptOf("en"),
   es: scriptOf("es"),
   "pt-BR": scriptOf("pt-BR"),
@@ -72,7 +73,7 @@ const loader: PageFile = {
 const files: readonly PageFile[] = [loader, ...Object.values(scripts), style];
 
 /** A file of packages/fields. */
-function textOfFields(name: string): Promise<string> {
+export function textOfFields(name: string): Promise<string> {
   return textOfFile(new URL(name, new URL("../../../fields/src/", import.meta.url)));
 }
 
@@ -81,7 +82,7 @@ async function scriptOfFields(name: string): Promise<string> {
 }
 
 /** No text of these files goes over the end of a line. */
-function withoutIndentation(text: string): string {
+export function withoutIndentation(text: string): string {
   return text.replaceAll(/\n\s+/g, "\n");
 }
 
@@ -96,12 +97,12 @@ function withIntegrity(read: () => Promise<string>): PageFile["read"] {
 }
 
 /** Pages of other origins load the loader, and check it. */
-const publicFile = [
+export const publicFile = [
   ["Access-Control-Allow-Origin", "*"],
   ["Cross-Origin-Resource-Policy", "cross-origin"],
   ["X-Content-Type-Options", "nosniff"],
 ] as const;
-const ownFile = [
+export const ownFile = [
   ["Cross-Origin-Resource-Policy", "same-origin"],
   ["X-Content-Type-Options", "nosniff"],
 ] as const;
@@ -190,7 +191,7 @@ async function framePage(
  * The origins that may contain the frame; undefined if `origin` is not one of them. Without any, a
  * sandbox allows pages of this machine.
  */
-function ancestorsOf(
+export function ancestorsOf(
   { fieldOrigins }: AccountSettings,
   environment: FieldsParts["environment"],
   origin: string,
@@ -205,23 +206,28 @@ function ancestorsOf(
     : undefined;
 }
 
-function languageOf(asked: string | undefined, country: string): Language {
+export function languageOf(asked: string | undefined, country: string): PageLanguage {
   const named = languageNames.find((each) => each.toLowerCase() === asked?.toLowerCase());
   if (named !== undefined) return named;
   if (country === "") return "en";
   return country === "br" ? "pt-BR" : "es";
 }
 
-/** Only this server's own script, style and calls; text never becomes a script or HTML. */
-function frameHeaders(ancestors: string): readonly (readonly [name: string, value: string])[] {
+function frameHeaders(ancestors: string): NonNullable<WireResponse["headers"]> {
+  return pageHeaders(["connect-src 'self'", "form-action 'none'", `frame-ancestors ${ancestors}`]);
+}
+
+/**
+ * Headers of a page for customers: besides `directives`, only this server's own scripts and styles;
+ * text never becomes a script or HTML.
+ */
+export function pageHeaders(directives: readonly string[]): NonNullable<WireResponse["headers"]> {
   const policy = [
     "default-src 'none'",
     "script-src 'self'",
     "style-src 'self'",
-    "connect-src 'self'",
+    ...directives,
     "base-uri 'none'",
-    "form-action 'none'",
-    `frame-ancestors ${ancestors}`,
     "require-trusted-types-for 'script'",
     "trusted-types 'none'",
     `report-uri ${reportsPath}`,

@@ -1,11 +1,6 @@
-import {
-  magicCards,
-  ordinary,
-  scenarioCards,
-  threeDSecureResults,
-} from "../connectors/simulator/magic-cards.ts";
+import { authenticationCards, type Behaviour, behaviours } from "../authentication/test-cards.ts";
+import { magicCards, ordinary, scenarioCards } from "../connectors/simulator/magic-cards.ts";
 import type { CardTraits } from "../connectors/connector.ts";
-import { ownValue } from "../kernel/own.ts";
 import type { DeclineReason } from "../payment/payment.ts";
 import type { Brand } from "../vault/brand.ts";
 
@@ -16,8 +11,11 @@ export interface TestCard {
   /** The issuer's decision, if no rule refuses the payment before it. */
   readonly result: "approved" | DeclineReason;
   readonly traits: CardTraits;
-  readonly threeDSecure: (typeof threeDSecureResults)[string] | undefined;
+  /** What 3-D Secure does with the cards that are for it. */
+  readonly threeDSecure: Behaviour | undefined;
 }
+
+const behaviourByDigits: ReadonlyMap<string, Behaviour> = new Map(authenticationCards);
 
 /** All of them, in the order of docs/wire/sandbox.md. */
 export const testCards: readonly TestCard[] = [
@@ -26,7 +24,7 @@ export const testCards: readonly TestCard[] = [
     brand,
     result: result === "approve" ? "approved" : result,
     traits: ordinary,
-    threeDSecure: ownValue(threeDSecureResults, digits),
+    threeDSecure: behaviourByDigits.get(digits),
   })),
   ...scenarioCards.map(([digits, brand, traits]): TestCard => ({
     digits,
@@ -48,7 +46,9 @@ export const describedCards: readonly {
   outcome: outcomeOf(card),
 }));
 
-function outcomeOf({ result, traits }: TestCard): string {
+function outcomeOf({ result, traits, threeDSecure }: TestCard): string {
+  if (threeDSecure !== undefined)
+    return `${result}; 3-D Secure: ${behaviours[threeDSecure].outcome}`;
   if (traits === ordinary) return result;
   const { funding, foreign, ecommerce, exhausted } = traits;
   if (foreign) return "foreign";

@@ -4,13 +4,14 @@ import {
   type PaymentServiceParts,
   type ServiceRecording,
 } from "../payment-service.ts";
+import { SimulatedAuthenticator } from "../authentication/simulated-authenticator.ts";
 import { connectorsOf } from "../connectors/connector-set.ts";
 import type { Connector } from "../connectors/connector.ts";
 import type { Instruction } from "../connectors/simulator/network.ts";
 import type { Simulator } from "../connectors/simulator/simulator-connector.ts";
 import { assert } from "../kernel/assert.ts";
 import type { Clock } from "../kernel/clock.ts";
-import { sha256Hex } from "../kernel/digest.ts";
+import { sha256, sha256Hex } from "../kernel/digest.ts";
 import type { MerchantId } from "../kernel/ids.ts";
 import { newPaymentId, type PaymentId } from "../payment/payment-id.ts";
 import { hour, type Instant, instant, laterBy } from "../kernel/instant.ts";
@@ -111,6 +112,7 @@ export interface ClockMove {
 interface Snapshot {
   readonly store: WorldStore;
   readonly acquirers: ReadonlyMap<string, Simulator>;
+  readonly authenticator: SimulatedAuthenticator;
   readonly time: WorldTime;
   /** Bytes drawn from the random generator. */
   readonly bytesDrawn: number;
@@ -126,6 +128,7 @@ interface WorldState {
   /** Changes committed to the store since then. */
   readonly committed: { changes: number };
   readonly acquirers: ReadonlyMap<string, Simulator>;
+  readonly authenticator: SimulatedAuthenticator;
   readonly clock: WorldClock;
   readonly random: SeededRandom;
   /**
@@ -210,6 +213,11 @@ export class World {
 
   get paymentService(): PaymentService {
     return this.#state.paymentService;
+  }
+
+  /** Its simulated 3-D Secure. */
+  get authenticator(): SimulatedAuthenticator {
+    return this.#state.authenticator;
   }
 
   get time(): WorldTime {
@@ -365,7 +373,7 @@ export class World {
    */
   snapshot(name: string): boolean {
     const replaced = this.#snapshots.get(name);
-    const { store, acquirers, random, ids } = this.#state;
+    const { store, acquirers, authenticator, random, ids } = this.#state;
     const records = minSnapshotRecords + store.size;
     const isNewSnapshot = replaced === undefined && this.#snapshots.size >= maxSnapshots;
     if (isNewSnapshot || !this.#dependencies.hasSnapshotRoom(records - (replaced?.records ?? 0)))
@@ -378,6 +386,7 @@ export class World {
     this.#snapshots.set(name, {
       store: store.copy({}),
       acquirers: copies,
+      authenticator: authenticator.copy(ports.clock),
       time,
       bytesDrawn: random.position,
       lastPaymentId: ids.last,
@@ -528,7 +537,20 @@ export class World {
           ? undefined
           : whileCurrent(recording, () => this.#state.totals === totals),
     });
-    return { store, totals, committed, acquirers, clock, random, ids, paymentService };
+    const authenticator =
+      from?.authenticator.copy(clock) ??
+      new SimulatedAuthenticator(clock, sha256(`cofre world authentication 1\0${seed}`));
+    return {
+      store,
+      totals,
+      committed,
+      acquirers,
+      authenticator,
+      clock,
+      random,
+      ids,
+      paymentService,
+    };
   }
 
   async #end(): Promise<void> {

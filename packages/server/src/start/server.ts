@@ -1,4 +1,5 @@
 import type { Config } from "../config/settings.ts";
+import { SimulatedAuthenticator } from "../authentication/simulated-authenticator.ts";
 import { describedCards } from "../sandbox/test-cards.ts";
 import { interfaceHosts } from "../certificates/hosts.ts";
 import { type EndpointsParts, serverEndpoints } from "../http/endpoints.ts";
@@ -20,6 +21,9 @@ import { senderOf } from "./key-act-sender.ts";
 import { logHeads, openUsers } from "./open-console-users.ts";
 import { ownRandom, type WatchedPorts } from "./ports.ts";
 import type { Services } from "./services.ts";
+
+/** From which the values of simulated authentications are derived. */
+const secretBytes = 32;
 
 interface ServerDependencies {
   readonly foundation: Foundation;
@@ -121,6 +125,11 @@ function endpointsParts(
     loseNextAuthorization: (id) =>
       instruct(id, { next: "lose_answer", times: 1, message: "authorize" }),
   };
+  // Undefined when another server carries out payments: nothing is simulated then.
+  const authenticator =
+    simulatorNames.length > 0
+      ? new SimulatedAuthenticator(clock, ownRandom.bytes(secretBytes))
+      : undefined;
   const names = [config.host, ...(config.ownNames ?? [])].map((name) => name.toLowerCase());
   return {
     environment: config.environment,
@@ -133,6 +142,7 @@ function endpointsParts(
       randomOf: ({ id }) => paymentServices.of(id).random,
       addressCheck: ({ id }) =>
         addressCheckOf(paymentServices.isWorld(id) ? policies.worlds : policies.own),
+      authenticatorOf: ({ id }) => paymentServices.worldOf(id)?.authenticator ?? authenticator,
       requests: paymentServices.requests,
       cardLikeNames: new CardLikeNames(),
       // Undefined when another server carries out payments: nothing is simulated then.

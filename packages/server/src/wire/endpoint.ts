@@ -6,7 +6,7 @@ import type { WireResponse } from "./answers/answer.ts";
 import type { EndpointDoc, Undocumented } from "./endpoint-doc.ts";
 import type { PermissionRule } from "./permission.ts";
 import type { Charset } from "./decode/text.ts";
-import type { TreeObject } from "./decode/tree.ts";
+import type { Tree, TreeObject } from "./decode/tree.ts";
 
 /** Kinds of the sandbox's faults that are injected into a call to the acquirer. */
 export type AcquirerFaultKind =
@@ -45,6 +45,11 @@ interface EndpointRow {
 export interface KeyedEndpoint extends EndpointRow {
   /** The required key. `public` endpoints accept either key. */
   readonly key: KeyGrant;
+  /**
+   * Finds the public key where the endpoint's clients send it under another name than
+   * `public_integration_key`.
+   */
+  readonly publicKeyIn?: (params: TreeObject) => Tree | undefined;
   /** What a console user needs, who sends a session instead of a key. */
   readonly permission: PermissionRule;
   /**

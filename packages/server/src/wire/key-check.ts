@@ -41,6 +41,6 @@ export function resolveHolder(
 export function keyGiven(endpoint: KeyedEndpoint, params: TreeObject): Tree | undefined {
   const secret = params["integration_key"];
   return secret === undefined && endpoint.key === "public"
-    ? params["public_integration_key"]
+    ? (params["public_integration_key"] ?? endpoint.publicKeyIn?.(params))
     : secret;
 }

@@ -315,6 +315,10 @@ const provocations: Readonly<Record<string, () => Promise<Answer>>> = {
     });
     return act(await hashOf(authenticated), "chargeback", { reason: "fraud" });
   },
+  "COFRE-179": () =>
+    server.postJson("/ws/threedsecureserver-authentications", {
+      publicIntegrationKey,
+    }),
   "COFRE-178": () =>
     having({ publicFailuresPerTenMinutes: 1 }, { publicFailuresPerTenMinutes: 0 }, async () => {
       const fields = {

@@ -82,6 +82,7 @@ const endpoints = wireEndpoints({
   ),
   cardLikeNames: new CardLikeNames(),
   addressCheck: () => () => undefined,
+  authenticatorOf: () => undefined,
   sandbox: undefined,
 });
 

@@ -1,3 +1,4 @@
+import { behaviourNames } from "../../authentication/test-cards.ts";
 import { reading } from "../../wire/permission.ts";
 import { countryCodes, countryOf } from "../../payment/countries.ts";
 import { type TestCard, testCards } from "../../sandbox/test-cards.ts";
@@ -55,7 +56,7 @@ const answerSchema = new NamedSchema(
                 description: "instalments: only with more than one.",
               },
             }),
-            three_d_secure: json.oneOf(["frictionless", "challenge_succeeds", "challenge_fails"]),
+            three_d_secure: json.oneOf(behaviourNames),
           },
         ),
       ),

@@ -1,3 +1,4 @@
+import type { SimulatedAuthenticator } from "../../authentication/simulated-authenticator.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import type { MerchantId } from "../../kernel/ids.ts";
 import type { Random } from "../../kernel/random.ts";
@@ -31,6 +32,8 @@ export interface EndpointDeps {
   readonly requests: Pick<IdempotentRequests, "answer">;
   /** Accepted names that looked like card numbers. */
   readonly cardLikeNames: CardLikeNames;
+  /** The account's simulated 3-D Secure; undefined if its payments are not simulated. */
+  readonly authenticatorOf: (account: Account) => SimulatedAuthenticator | undefined;
   /** Additional functions of the sandbox; undefined in production. */
   readonly sandbox: SandboxDeps | undefined;
 }

@@ -16,6 +16,7 @@ import { queryEndpoint } from "./query.ts";
 import { refundEndpoint, refundOrCancelEndpoint } from "./refund.ts";
 import { resendNotificationEndpoint } from "./resend-notification.ts";
 import { misspeltSetCvvEndpoint, setCvvEndpoint } from "./set-cvv.ts";
+import { threeDSecureEndpoints } from "./three-d-secure.ts";
 import { tokenEndpoint } from "./token.ts";
 import { verifyCardEndpoints } from "./verify-card.ts";
 
@@ -40,6 +41,7 @@ export function wireEndpoints(deps: EndpointDeps): readonly Endpoint[] {
     publicKeyCheckEndpoint(deps),
     ...integrationPropertiesEndpoints(deps),
     ...fingerprintEndpoints(deps),
+    ...threeDSecureEndpoints(deps),
     ...notAvailableEndpoints,
   ];
   return endpoints.map((endpoint) =>

@@ -1,24 +1,17 @@
 import type { Endpoint } from "../endpoint.ts";
 import { refusalAnswer } from "../answers/refusal-answer.ts";
 
-/**
- * Operations of the interface (5, 2.4, 2.7) that this server does not have yet. `true`: browsers of
- * other origins call the path.
- */
-const paths: readonly (readonly [path: string, cors: boolean])[] = [
-  ["/ws/request", false],
-  ["/ws/fxtoken/get", false],
-  ["/ws/getBankList", false],
-  ["/ws/print", false],
-  ["/print", false],
-  ["/ws/boleto/printHTML", false],
-  ["/ws/duedate", false],
-  ["/ws/instalmentsPlan", false],
-  ["/ws/cardbin", false],
-  ["/ws/threedsecureserver-generateToken", true],
-  ["/ws/threedsecureserver-authentications", true],
-  ["/ws/threedsecureserver-authentication-results", true],
-  ["/ws/threedsecureserver-record", true],
+/** Operations of the interface (5, 2.4) that this server does not have yet. */
+const paths: readonly string[] = [
+  "/ws/request",
+  "/ws/fxtoken/get",
+  "/ws/getBankList",
+  "/ws/print",
+  "/print",
+  "/ws/boleto/printHTML",
+  "/ws/duedate",
+  "/ws/instalmentsPlan",
+  "/ws/cardbin",
 ];
 
 /**
@@ -26,11 +19,11 @@ const paths: readonly (readonly [path: string, cors: boolean])[] = [
  * path saves an integrator an hour. No key is checked: the answer is the same for every client, and
  * some clients send no key here.
  */
-export const notAvailableEndpoints: readonly Endpoint[] = paths.map(([path, cors]) => ({
+export const notAvailableEndpoints: readonly Endpoint[] = paths.map((path) => ({
   path,
   doc: "not implemented",
   key: "none",
   family: "parameters",
-  cors,
+  cors: false,
   handle: async () => refusalAnswer("COFRE-23", { name: path.slice(path.lastIndexOf("/") + 1) }),
 }));

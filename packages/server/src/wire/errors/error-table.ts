@@ -1148,6 +1148,19 @@ export const errorTable = {
     remedy:
       "Wait as long as `Retry-After` says. If customers are refused, raise the account's setting; behind a proxy also set COFRE_CLIENT_IP_HEADER.",
   },
+  // Interface 2.7 has no codes for these fields.
+  "COFRE-179": {
+    message: "Field {field} is {problem}",
+    choices: {
+      field: ["totalAmount", "currency", "number"],
+      problem: ["required", "invalid"],
+    },
+    field: "{field}",
+    condition:
+      "`/ws/threedsecureserver-authentications`: the amount, the currency or the card number",
+    remedy:
+      "Send orderInformation.amountDetails with totalAmount and currency, and paymentInformation.card with number.",
+  },
   "COFRE-70": {
     message: "The parameters of a world are {list}",
     condition: "/__cofre/worlds: an unknown parameter",

@@ -1,0 +1,196 @@
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import {
+  directBody,
+  integrationKey,
+  publicIntegrationKey,
+  startTestServer,
+  type TestServer,
+} from "../server.ts";
+
+type Answer = Readonly<Record<string, unknown>>;
+
+let server: TestServer;
+before(async () => {
+  server = await startTestServer();
+});
+after(() => server[Symbol.asyncDispose]());
+
+interface Begun {
+  readonly accessToken: string;
+  readonly paymentId: string;
+}
+
+interface Authenticated {
+  readonly status: string;
+  readonly consumerAuthenticationInformation: Readonly<Record<string, string>>;
+}
+
+/** Sends what the browser library sends: JSON as plain text. */
+async function ask(name: string, body: object): Promise<Answer> {
+  const response = await fetch(`${server.url}/ws/threedsecureserver-${name}`, {
+    method: "POST",
+    headers: { "Content-Type": "text/plain" },
+    body: JSON.stringify(body),
+  });
+  assert.equal(response.headers.get("access-control-allow-origin"), "*");
+  return (await response.json()) as Answer;
+}
+
+function dataOf(answer: Answer): unknown {
+  const [data] = answer["data"] as readonly unknown[];
+  assert.ok(data !== undefined, JSON.stringify(answer));
+  return data;
+}
+
+async function begun(): Promise<Begun> {
+  const order = { totalAmount: "100.00", currency: "BRL", publicIntegrationKey };
+  return dataOf(await ask("generateToken", order)) as Begun;
+}
+
+function requestOf(number: string, { accessToken, paymentId }: Begun) {
+  return {
+    token: accessToken,
+    merchantTrackId: paymentId,
+    additionalData: JSON.stringify({ publicIntegrationKey }),
+    orderInformation: { amountDetails: { totalAmount: "100.00", currency: "BRL" } },
+    consumerAuthenticationInformation: { overridePaymentMethod: "CREDIT" },
+    paymentInformation: {
+      card: { number, expirationMonth: "12", expirationYear: "2030", holderName: "Ana Lima" },
+    },
+  };
+}
+
+async function authenticated(number: string): Promise<Authenticated> {
+  return dataOf(await ask("authentications", requestOf(number, await begun()))) as Authenticated;
+}
+
+describe("the browser library's 3-D Secure", () => {
+  test("refuses a request without a key, with a wrong key, and without the card or the amount", async () => {
+    const codeOf = async (name: string, body: object) => (await ask(name, body))["status_code"];
+    assert.equal(await codeOf("generateToken", {}), "BP-SA-1");
+    assert.equal(await codeOf("generateToken", { publicIntegrationKey: "wrong" }), "DA-1");
+    const right = requestOf("4000000000001000", await begun());
+    for (const additionalData of ["", "{", "[]", "null", "{}", '{"publicIntegrationKey":5}'])
+      assert.equal(await codeOf("authentications", { ...right, additionalData }), "BP-SA-1");
+    for (const number of ["4000000000001001", "12", "x", undefined]) {
+      const paymentInformation = { card: { number } };
+      assert.equal(await codeOf("authentications", { ...right, paymentInformation }), "COFRE-179");
+    }
+    for (const amountDetails of [
+      {},
+      { totalAmount: "0", currency: "BRL" },
+      { totalAmount: "1", currency: "XXX" },
+      { currency: "BRL" },
+    ]) {
+      const orderInformation = { amountDetails };
+      assert.equal(await codeOf("authentications", { ...right, orderInformation }), "COFRE-179");
+    }
+  });
+
+  for (const [number, status, eci] of [
+    ["4000000000001000", "AUTHENTICATION_SUCCESSFUL", "05"],
+    ["5200000000001005", "AUTHENTICATION_SUCCESSFUL", "02"],
+    ["4111111111111111", "AUTHENTICATION_SUCCESSFUL", "05"],
+    ["4000000000001026", "AUTHENTICATION_SUCCESSFUL", "06"],
+    ["5200000000001021", "AUTHENTICATION_SUCCESSFUL", "01"],
+    ["4000000000001166", "AUTHENTICATION_SUCCESSFUL", "07"],
+    ["4000000000001018", "AUTHENTICATION_FAILED", "07"],
+    ["4000000000001034", "AUTHENTICATION_FAILED", "07"],
+    ["4000000000001042", "AUTHENTICATION_FAILED", "07"],
+    ["4000000000001075", "AUTHENTICATION_FAILED", "07"],
+    // No directory server has the brand.
+    ["6062825624254001", "AUTHENTICATION_FAILED", "07"],
+  ] as const) {
+    test(`answers ${status} with ECI ${eci} for ${number}`, async () => {
+      const answer = await authenticated(number);
+      const { eci: found, ucaf } = answer.consumerAuthenticationInformation;
+      assert.deepEqual([answer.status, found], [status, eci]);
+      assert.equal(ucaf !== undefined, status === "AUTHENTICATION_SUCCESSFUL");
+    });
+  }
+
+  test("gives values that /ws/direct accepts, with the liability that they mean", async () => {
+    const { consumerAuthenticationInformation: values } = await authenticated("4000000000001000");
+    const { eci, ucaf, xid, version, directoryServerTransactionId } = values;
+    const { body } = await server.postJson(
+      "/ws/direct",
+      directBody("threeds-accepted", {
+        amount_total: "100.00",
+        creditcard: {
+          card_number: "4000000000001000",
+          card_name: "Ana Lima",
+          card_due_date: "12/2030",
+          card_cvv: "123",
+          threeds_eci: eci,
+          threeds_cryptogram: ucaf,
+          threeds_xid: xid,
+          threeds_version: version,
+          threeds_trxid: directoryServerTransactionId,
+        },
+      }),
+    );
+    assert.equal((body["payment"] as Answer)["status"], "CO", JSON.stringify(body));
+    const explained = await server.postJson("/__cofre/explain", {
+      integration_key: integrationKey,
+      merchant_payment_code: "threeds-accepted",
+    });
+    assert.match(JSON.stringify(explained.body), /"expected_liability":"issuer"/);
+  });
+
+  test("authenticates once: the same request again has the same result", async () => {
+    const one = await begun();
+    const first = await ask("authentications", requestOf("4000000000001000", one));
+    assert.deepEqual(await ask("authentications", requestOf("4000000000001000", one)), first);
+    assert.deepEqual(
+      await ask("authentications", requestOf("4000000000001018", one)),
+      first,
+      "another card does not change it",
+    );
+  });
+
+  test("knows only authentications that it began, by their token", async () => {
+    const [one, other] = [await begun(), await begun()];
+    await ask("authentications", requestOf("4000000000001000", one));
+    const resultOf = async (paymentId: string, accessToken: string) => {
+      const answer = await ask("authentication-results", {
+        publicIntegrationKey,
+        merchantTrackId: paymentId,
+        token: accessToken,
+        tokenChallenge: "forged",
+      });
+      return (dataOf(answer) as Authenticated).status;
+    };
+    assert.equal(await resultOf(one.paymentId, one.accessToken), "AUTHENTICATION_SUCCESSFUL");
+    assert.equal(await resultOf(one.paymentId, other.accessToken), "AUTHENTICATION_FAILED");
+    assert.equal(await resultOf(other.paymentId, other.accessToken), "AUTHENTICATION_FAILED");
+  });
+
+  test("puts no digit of the card into answers, the log and the request log", async () => {
+    const number = "4000000000001091";
+    const seen = [await ask("authentications", requestOf(number, await begun()))];
+    const { body } = await server.postJson("/__cofre/requests", {
+      integration_key: integrationKey,
+    });
+    const text = JSON.stringify([seen, body, server.events]);
+    assert.match(text, /threedsecureserver-authentications/, "control: the request is recorded");
+    assert.doesNotMatch(text, /4000000000001091|0000001091/);
+  });
+
+  test("counts different cards of a visitor", async () => {
+    const limit = (publicCardsPerTenMinutes: number) =>
+      server.postJson("/__cofre/settings", {
+        integration_key: integrationKey,
+        settings: { publicCardsPerTenMinutes },
+      });
+    await limit(1);
+    try {
+      const status = async (number: string) =>
+        (await ask("authentications", requestOf(number, await begun())))["status_code"];
+      assert.equal(await status("4000000000001000"), undefined);
+      assert.equal(await status("4000000000001026"), "COFRE-178");
+    } finally {
+      await limit(0);
+    }
+  });
+});
