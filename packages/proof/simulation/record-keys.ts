@@ -151,6 +151,10 @@ export class RecordKeys {
         keyRecords: (after, limit) => read(() => tables.keys.keyRecords(after, limit)),
         merchantKeyRecords: (merchantId, after, limit) =>
           read(() => tables.keys.merchantKeyRecords(merchantId, after, limit)),
+        keyRecordsUnder: (epoch, after, limit) =>
+          read(() => tables.keys.keyRecordsUnder(epoch, after, limit)),
+        keysUnder: (epoch) => read(() => tables.keys.keysUnder(epoch)),
+        oldMerchantKeys: (after, limit) => read(() => tables.keys.oldMerchantKeys(after, limit)),
         commitKeys: (change) => this.#commit(tables, change),
         keyOrders: (after, limit) => read(() => tables.keys.keyOrders(after, limit)),
         commitOrder: (change) => tables.keys.commitOrder(change),

@@ -34,6 +34,7 @@ export function storeInSteps(store: Store, step: Step, time: () => Instant): Sto
     cardsAfter: (position, limit) => step(() => store.cardsAfter(position, limit)),
     cardsWithoutMac: (merchant, after, limit) =>
       step(() => store.cardsWithoutMac(merchant, after, limit)),
+    cardsOf: (merchant, after, limit) => step(() => store.cardsOf(merchant, after, limit)),
     namedRequest: (merchant, key) => step(() => store.namedRequest(merchant, key)),
     answeredRequests: (before, limit) => step(() => store.answeredRequests(before, limit)),
     cardByToken: (merchant, digest) => step(() => store.cardByToken(merchant, digest)),

@@ -155,6 +155,7 @@ const arrows: readonly {
       ...logging,
       "decisions/",
       "operations/",
+      "stores/key-record-store.ts",
       "user/user-store.ts",
       "notification/backoff.ts",
       "delivery/delivery.ts",

@@ -54,6 +54,11 @@ export class BoundedMap<Key, Value> {
     return isDeleted;
   }
 
+  clear(): void {
+    this.#entries.clear();
+    this.#oldest = undefined;
+  }
+
   /** Oldest first; entries may be deleted meanwhile. */
   [Symbol.iterator](): MapIterator<[Key, Value]> {
     return this.#entries.entries();

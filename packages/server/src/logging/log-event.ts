@@ -309,6 +309,21 @@ export const logEvents = {
     doc: "All rows now have keyed token digests and MACs. Rows without a MAC are refused.",
     fields: { cards: "number" },
   },
+  keys_rotated: {
+    level: "info",
+    doc: "A rotation of the epoch key made progress: keys were wrapped again by the current epoch, or that epoch became the current one.",
+    fields: { epoch: "number", rewrapped: "number" },
+  },
+  key_not_rotated: {
+    level: "error",
+    doc: "A key record was altered by another program, so it stays under its earlier epoch. The log has one line for each key.",
+    fields: { key: "text" },
+  },
+  cards_resealed: {
+    level: "info",
+    doc: "Stored cards of a merchant were encrypted again under its current key. `unreadable` do not open with any key of the installation and stay as they are.",
+    fields: { merchant: "id", keyVersion: "number", cards: "number", unreadable: "number" },
+  },
   notification_delivered: {
     level: "debug",
     doc: "A receiver accepted a notification.",

@@ -5,6 +5,7 @@ import { systemElapsed } from "../kernel/system-elapsed.ts";
 import type { Log } from "../logging/log-event.ts";
 import type { Account } from "../merchant/account.ts";
 import { ConcurrentFirstStart } from "../operations/sandbox-account.ts";
+import { KeyWatch } from "../recovery/key-watch.ts";
 import { SlotLeaseKeeper } from "../recovery/slot-lease-keeper.ts";
 import { StoreOpenError } from "../stores/embedded/open-error.ts";
 import type { RunningStore } from "../stores/store.ts";
@@ -32,6 +33,8 @@ export interface Foundation {
   readonly keys: Keys;
   readonly orderWatch: KeyOrderWatch;
   readonly incarnation: Incarnation | undefined;
+  /** Follows the keys that other nodes make; undefined if this process is the only one. */
+  readonly keyWatch: KeyWatch | undefined;
 }
 
 /**
@@ -52,10 +55,11 @@ export async function openFoundation(
   pair?.catch(() => undefined);
   const store = await openStore(config, log, ports, parts);
   // Started before any job and stopped after all of them.
+  const node = hexOf(ownRandom.bytes(8));
   const slotAssignment = new SlotLeaseKeeper({
     store,
     clock,
-    node: hexOf(ownRandom.bytes(8)),
+    node,
     scheduler,
     elapsedMs: systemElapsed,
     report: (event) => log.write(slotEvent(event)),
@@ -90,7 +94,32 @@ export async function openFoundation(
   const orderWatch = await KeyOrderWatch.open({ store, keys, clock, scheduler, log });
   await startJobs([orderWatch], parts);
   const stoppable = orderWatch.stoppable(keys);
-  return { store, slotAssignment, known, keys: stoppable, orderWatch, incarnation };
+  const keyWatch = keyWatchOf(store, keys, node, ports);
+  if (keyWatch !== undefined) await startJobs([keyWatch], parts);
+  return { store, slotAssignment, known, keys: stoppable, orderWatch, incarnation, keyWatch };
+}
+
+function keyWatchOf(
+  store: RunningStore,
+  { keyring }: Keys,
+  node: string,
+  { scheduler }: WatchedPorts,
+): KeyWatch | undefined {
+  if (keyring === undefined || store.keys.noteKeys === undefined) return undefined;
+  const watch = new KeyWatch({
+    keys: store.keys,
+    log: store.users,
+    keyring: {
+      epochs: () => keyring.rotation.epochs(),
+      forget: (merchantId) => keyring.forget(merchantId),
+      forgetAll: () => keyring.forgetAll(),
+    },
+    node,
+    scheduler,
+    elapsedMs: systemElapsed,
+  });
+  keyring.sealWhile(() => watch.isFresh);
+  return watch;
 }
 
 function rootKeysEvent({ version, roots, recovery, fingerprint, isChanged }: StartedRootSet) {

@@ -2,6 +2,10 @@ import type { Config } from "../config/settings.ts";
 import type { ReadReport } from "../kernel/job-reads.ts";
 import type { Log } from "../logging/log-event.ts";
 import { withKeyMac } from "../operations/account-directory.ts";
+import type { SlotAssignment } from "../kernel/slot-assignment.ts";
+import type { KeyWatch } from "../recovery/key-watch.ts";
+import { KeyRotationJob } from "../recovery/key-rotation-job.ts";
+import { ResealJob } from "../recovery/reseal-job.ts";
 import { RowUpgradeJob } from "../recovery/row-upgrade-job.ts";
 import { ClockSetBackJob } from "../recovery/clock-set-back-job.ts";
 import { CheckedUsers } from "../sign-in/checked-users.ts";
@@ -64,6 +68,44 @@ export function checkedUsers(
     lastUnkeyedEntry: () => lastUnkeyedEntryOf(upgrade),
     refused: (kind, id) => log.write({ event: "row_refused", kind, id }),
   });
+}
+
+interface KeyJobDependencies {
+  readonly store: RunningStore;
+  readonly keys: Pick<Keys, "keyring" | "vault">;
+  readonly slotAssignment: SlotAssignment;
+  readonly keyWatch: KeyWatch | undefined;
+  /** Counts failed reads. */
+  readonly reads: ReadReport;
+}
+
+/** None in an installation that keeps its keys in files. */
+export function keyJobs(
+  { store, keys, slotAssignment, keyWatch, reads }: KeyJobDependencies,
+  { clock, scheduler }: WatchedPorts,
+  log: Log,
+): readonly [] | readonly [KeyRotationJob, ResealJob] {
+  const { keyring, vault } = keys;
+  if (keyring === undefined) return [];
+  const knownEverywhere = keyWatch === undefined ? undefined : () => keyWatch.everywhere;
+  const shared = { keys: store.keys, clock, scheduler, slotAssignment, reads };
+  return [
+    new KeyRotationJob({
+      ...shared,
+      rotation: keyring.rotation,
+      knownEverywhere,
+      report: (progress) => log.write({ event: "keys_rotated", ...progress }),
+      refused: (key) => log.write({ event: "key_not_rotated", key }),
+    }),
+    new ResealJob({
+      ...shared,
+      store,
+      vault,
+      forget: (merchantId) => keyring.forget(merchantId),
+      report: ({ merchantId, ...progress }) =>
+        log.write({ event: "cards_resealed", merchant: merchantId, ...progress }),
+    }),
+  ];
 }
 
 interface RowUpgradeDependencies {

@@ -6,7 +6,7 @@ import type { RunningStore } from "../stores/store.ts";
 import { AuditedKeys } from "../user/audited-keys.ts";
 import { KeyringError } from "../vault/key-provider.ts";
 import type { KeyRecord } from "../vault/records/key-record.ts";
-import type { KeyRecords } from "../vault/records/record-keyring.ts";
+import type { KeyRecords } from "../vault/records/key-records.ts";
 import type { RowMacs } from "../vault/row-mac.ts";
 
 type SharedReads = Pick<KeyRecordStore, "keyRecords">;

@@ -2,6 +2,7 @@ import type { NotificationKeys } from "../delivery/notification-keys.ts";
 import type { KeyProvider } from "../vault/key-provider.ts";
 import type { LocalVault } from "../vault/local-vault.ts";
 import type { RootSet } from "../vault/records/root-set.ts";
+import type { RecordKeyring } from "../vault/records/record-keyring.ts";
 import type { RecoveryWraps } from "../vault/recovery/recovery-wraps.ts";
 import type { RowMacs, RowUpgrade } from "../vault/row-mac.ts";
 import type { Sealing } from "../vault/sealed-secret.ts";
@@ -19,6 +20,8 @@ export interface Keys {
   readonly notificationKeys: NotificationKeys;
   /** For secrets in the store, such as users'. */
   readonly sealing: Sealing;
+  /** The keys in the store; undefined in an installation that keeps its keys in files. */
+  readonly keyring: RecordKeyring | undefined;
   /** Identifies the keys that cards are sealed with. */
   readonly keySetId: string;
   /** The root key, if a key service holds it. */

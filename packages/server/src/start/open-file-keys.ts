@@ -75,6 +75,7 @@ export async function openFileKeys(
       vault,
       complete: ({ lastUnkeyedEntry }) => note.save(lastUnkeyedEntry),
     },
+    keyring: undefined,
     keySetId: keyring.keySetId,
     notificationKeys: await openNotificationKeys({
       storage,

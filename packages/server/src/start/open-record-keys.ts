@@ -13,8 +13,9 @@ import { type KeyProvider, KeyringError } from "../vault/key-provider.ts";
 import { createMemoryKeyProvider } from "../vault/memory-key-provider.ts";
 import { createWorldCardKeys, derivedKey } from "../vault/records/card-keys.ts";
 import type { KeyRecord } from "../vault/records/key-record.ts";
-import { type KeyRecords, newKeyRecords, RecordKeyring } from "../vault/records/record-keyring.ts";
 import { refuseUnpinned, type RootSet, rootSetFingerprint } from "../vault/records/root-set.ts";
+import type { KeyRecords } from "../vault/records/key-records.ts";
+import { newKeyRecords, RecordKeyring } from "../vault/records/record-keyring.ts";
 import { RootKeys } from "../vault/records/root-wraps.ts";
 import { createRecordVault } from "../vault/record-vault.ts";
 import { openKeyFiles } from "../vault/root-key-file.ts";
@@ -82,6 +83,7 @@ export async function openRecordKeys(
     vault: recordVault(keyring, random),
     worldVault: createWorldVault(installation, random),
     macs: keyring.macs,
+    keyring,
     upgrade: { ...noEarlierRows },
     earlierRows: undefined,
     keySetId: installation,

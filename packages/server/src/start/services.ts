@@ -31,7 +31,7 @@ import { isTestNumber } from "../vault/test-numbers.ts";
 import { refusal } from "../wire/errors/refusal.ts";
 import { type EgressPolicies, egressPolicies } from "./address-policies.ts";
 import type { Foundation } from "./foundation.ts";
-import { checkedUsers, rowUpgradeJob, clockSetBackJob, startJobs } from "./jobs.ts";
+import { checkedUsers, clockSetBackJob, keyJobs, rowUpgradeJob, startJobs } from "./jobs.ts";
 import { droppedValues, type OpenConnectors, openConnectors } from "./open-connectors.ts";
 import { ownRandom, type WatchedPorts } from "./ports.ts";
 
@@ -211,8 +211,9 @@ async function openOwnService(
             log,
           ),
         ];
+  const ofKeys = keyJobs({ ...foundation, reads: own.readsOf("key_rotation") }, ports, log);
   await startJobs(
-    [setBack, own.cardExpiry, own.retention, ...upgrades, own.dispatcher, own.recovery],
+    [setBack, own.cardExpiry, own.retention, ...upgrades, ...ofKeys, own.dispatcher, own.recovery],
     parts,
   );
   logFigures(store, log, ports, parts);

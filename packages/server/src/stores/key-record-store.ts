@@ -29,6 +29,33 @@ export interface KeyRecordStore {
     limit: number,
   ): Promise<readonly KeyRecord[]>;
   /**
+   * Records of all merchants and of none that this epoch wraps, ordered by merchant (none first),
+   * purpose and version, after `after`, at most `limit`. Destroyed keys are left out.
+   */
+  keyRecordsUnder(
+    epoch: number,
+    after: KeyPosition | undefined,
+    limit: number,
+  ): Promise<readonly KeyRecord[]>;
+  /** How many keys this epoch wraps. */
+  keysUnder(epoch: number): Promise<number>;
+  /**
+   * Keys of merchants that only open (retired or compromised), ordered by merchant and version,
+   * after `after`, at most `limit`.
+   */
+  oldMerchantKeys(after: KeyPosition | undefined, limit: number): Promise<readonly KeyRecord[]>;
+  /**
+   * Keys of merchants that replaced earlier ones, in the order of their commits, after the audit
+   * entry with this number, at most `limit`. Present on a store that several processes share.
+   */
+  newMerchantKeys?(after: number, limit: number): Promise<readonly NewMerchantKey[]>;
+  /**
+   * Records what this node knows, and resolves with what every live node knows at least. Undefined:
+   * the node has no lease (Store.renewSlots), so nothing was recorded. Present where
+   * `newMerchantKeys` is; less durable than changes.
+   */
+  noteKeys?(node: string, known: KnownKeys): Promise<KnownKeys | undefined>;
+  /**
    * Applies the changes in their order and appends their audit entries, durably and in one
    * transaction, or does nothing. Rejects with BrokenInvariant, and writes nothing, if a record
    * moves back to an earlier state, leaves `destroyed`, or changes a value that never changes, and
@@ -53,6 +80,8 @@ export interface KeyChange {
   readonly at: Instant;
   /** Each record at most once. */
   readonly changes: readonly [KeyRecordChange, ...KeyRecordChange[]];
+  /** Destroys an epoch key although it wraps keys, which are lost then. */
+  readonly acceptsOutage?: boolean;
   /** At least one: every change is recorded in the audit log. */
   readonly events: readonly [AuditEvent, ...AuditEvent[]];
   /**
@@ -63,13 +92,30 @@ export interface KeyChange {
 }
 
 /**
- * `stale`: a record has another sequence now, or a new one exists already. `head_moved` takes
- * precedence over it, and both over BrokenInvariant.
+ * `stale`: a record has another sequence now, or a new one exists already. `in_use`: an epoch key
+ * would be destroyed that wraps a key which this change neither destroys nor wraps otherwise, or a
+ * destroyed epoch would wrap a key. `head_moved` takes precedence over `stale`, that over `in_use`,
+ * and all over BrokenInvariant.
  */
-export type KeyResult = Extract<
-  UserResult,
-  { readonly outcome: "committed" | "stale" | "head_moved" }
->;
+export type KeyResult =
+  | Extract<UserResult, { readonly outcome: "committed" | "stale" | "head_moved" }>
+  | { readonly outcome: "in_use" };
+
+/** A record's place among those of all merchants. */
+export type KeyPosition = Pick<KeyRecord, "merchant" | "purpose" | "version">;
+
+/** `number`: of the audit entry of its commit. */
+export interface NewMerchantKey {
+  readonly merchantId: MerchantId;
+  readonly number: number;
+}
+
+export interface KnownKeys {
+  /** The highest epoch that is open; 0 if none is. */
+  readonly epoch: number;
+  /** Keys of merchants were read after the audit entry with this number. */
+  readonly number: number;
+}
 
 /** The key records of a database that is open for reading only. */
 export interface HeldKeys {

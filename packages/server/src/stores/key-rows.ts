@@ -72,9 +72,12 @@ export function rowOfOrder({ number, at, body, mac }: KeyOrderRow): OrderRow {
   return { number, at, body, mac: hexOf(mac) };
 }
 
-export function keyResultOf(outcome: UserOutcome, number: number): KeyResult {
+export function keyResultOf(outcome: UserOutcome | "in_use", number: number): KeyResult {
   assert(
-    outcome === "committed" || outcome === "stale" || outcome === "head_moved",
+    outcome === "committed" ||
+      outcome === "stale" ||
+      outcome === "head_moved" ||
+      outcome === "in_use",
     "a change of keys has the outcomes of such changes",
   );
   return outcome === "committed" ? { outcome, number } : { outcome };

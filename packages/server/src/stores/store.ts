@@ -140,6 +140,16 @@ export interface Store {
   ): Promise<readonly ListedCard[]>;
 
   /**
+   * This merchant's stored cards, ordered by token digest, after `after`, at most `limit`. For a job
+   * that encrypts them again.
+   */
+  cardsOf(
+    merchantId: MerchantId,
+    after: TokenDigest | undefined,
+    limit: number,
+  ): Promise<readonly StoredCard[]>;
+
+  /**
    * Stored cards of all merchants in the order in which they were stored, after `position` (0 for
    * the first), at most `limit`. For a job that scans all cards in pages: a page with fewer than
    * `limit` cards is the last.

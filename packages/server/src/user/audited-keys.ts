@@ -1,3 +1,5 @@
+import { createHash } from "node:crypto";
+import { assert } from "../kernel/assert.ts";
 import type { Instant } from "../kernel/instant.ts";
 import type { KeyChange, KeyRecordStore } from "../stores/key-record-store.ts";
 import { StoreError } from "../stores/store.ts";
@@ -42,12 +44,12 @@ export class AuditedKeys {
   async commit(
     at: Instant,
     steps: readonly [KeyStep, ...KeyStep[]],
-  ): Promise<"committed" | "stale"> {
+  ): Promise<"committed" | "stale" | "in_use"> {
     const [first, ...rest] = steps;
     const change: KeyChange = {
       at,
       changes: [changeOf(first), ...rest.map(changeOf)],
-      events: [eventOf(first), ...laterEvents(first), ...rest.flatMap(eventsOf)],
+      events: eventsOfAll(steps),
     };
     for (let attempts = 1; attempts <= maxAttempts; attempts += 1) {
       const chain = keyedChain(this.#macs, await this.#log.auditHead(), change);
@@ -60,6 +62,34 @@ export class AuditedKeys {
 
 function changeOf({ next, before }: KeyStep): KeyChange["changes"][number] {
   return { next, replaces: before?.sequence };
+}
+
+/** Keys that another epoch wraps from now on have one entry together: there may be millions. */
+function eventsOfAll(steps: readonly [KeyStep, ...KeyStep[]]): KeyChange["events"] {
+  const moved = steps.filter(
+    ({ next, before }) =>
+      before !== undefined && before.state === next.state && before.epoch !== next.epoch,
+  );
+  const others = steps.filter((step) => !moved.includes(step));
+  const [first, ...rest] =
+    moved.length > 1
+      ? [...others.flatMap(eventsOf), eventAboutMoved(moved)]
+      : steps.flatMap(eventsOf);
+  assert(first !== undefined, "a change of keys has an entry");
+  return [first, ...rest];
+}
+
+/** The digest proves later which records were written, in their order. */
+function eventAboutMoved(steps: readonly KeyStep[]): AuditEvent {
+  const hash = createHash("sha256");
+  for (const { next } of steps) hash.update(next.mac);
+  const [first, last] = [steps[0], steps.at(-1)];
+  assert(first !== undefined && last !== undefined, "keys were moved");
+  return {
+    ...keyAction("key_rewrapped"),
+    target: `${steps.length} keys`,
+    detail: `epoch ${first.next.epoch} from ${keyNameOf(first.next)} to ${keyNameOf(last.next)} records ${hash.digest("hex")}`,
+  };
 }
 
 function eventsOf(step: KeyStep): readonly AuditEvent[] {
@@ -84,12 +114,13 @@ function eventAbout(record: KeyRecord, action: KeyAction): AuditEvent {
     Buffer.from(bytes).toString("hex"),
   );
   return {
-    actor: { kind: "server" },
-    origin: undefined,
-    action,
+    ...keyAction(action),
     target: keyNameOf(record),
-    result: "done",
-    completes: undefined,
     detail: `sequence ${record.sequence} check ${check} record ${mac}`,
   };
+}
+
+function keyAction(action: KeyAction): Omit<AuditEvent, "target" | "detail"> {
+  const actor = { kind: "server" } as const;
+  return { actor, origin: undefined, action, result: "done", completes: undefined };
 }

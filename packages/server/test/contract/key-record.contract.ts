@@ -217,6 +217,115 @@ export function describeKeyRecordContract(name: string, open: () => Promise<Open
       assert.deepEqual(await keys.merchantKeyRecords(merchantOne, 0, 10), [others[1]]);
     });
 
+    eachTest("the keys under an epoch come in pages, and are counted", async ({ keys }) => {
+      const shared = [newKey({ purpose: "records" }), newKey({ purpose: "tokens" })];
+      const merchants = [merchantOne, merchantTwo].flatMap((merchant) =>
+        [1, 2, 10].map((version) => merchantKey(merchant, { version })),
+      );
+      const others = [
+        newKey(),
+        newKey({ version: 2 }),
+        merchantKey(merchantOne, { version: 3, epoch: 2 }),
+        merchantKey(merchantOne, { version: 4, state: "destroyed", wraps: [] }),
+      ] as const;
+      await keys.commitKeys(keyChange(...others, ...merchants.toReversed(), ...shared));
+      const under = [...shared, ...merchants];
+      assert.equal(await keys.keysUnder(1), under.length);
+      assert.equal(await keys.keysUnder(2), 1);
+      assert.equal(await keys.keysUnder(3), 0);
+      for (const size of [1, 3, 100]) {
+        const found: KeyRecord[] = [];
+        for (;;) {
+          const page = await keys.keyRecordsUnder(1, found.at(-1), size);
+          assert.ok(page.length <= size);
+          if (page.length === 0) break;
+          found.push(...page);
+        }
+        assert.deepEqual(found, under, `pages of ${size}`);
+      }
+      const [first] = merchants;
+      assert.ok(first !== undefined);
+      await keys.commitKeys(
+        keyChange(
+          nextKey(first, { epoch: 2, wraps: [{ root: "epoch:2", bytes: Uint8Array.of(1) }] }),
+        ),
+      );
+      assert.equal(await keys.keysUnder(1), under.length - 1);
+      assert.equal(await keys.keysUnder(2), 2);
+    });
+
+    eachTest("merchants' keys that only open come in pages", async ({ keys }) => {
+      const old = [
+        merchantKey(merchantOne, { version: 2, state: "retired" }),
+        merchantKey(merchantOne, { version: 10, state: "compromised" }),
+        merchantKey(merchantTwo, { state: "retired" }),
+      ];
+      const others = [
+        newKey({ state: "retired" }),
+        newKey({ purpose: "tokens", state: "retired" }),
+        merchantKey(merchantOne, { state: "destroyed", wraps: [] }),
+        merchantKey(merchantOne, { version: 3 }),
+        merchantKey(merchantTwo, { version: 2, state: "current" }),
+      ] as const;
+      await keys.commitKeys(keyChange(...others, ...old));
+      assert.deepEqual(await keys.oldMerchantKeys(undefined, 10), old);
+      assert.deepEqual(await keys.oldMerchantKeys(undefined, 2), old.slice(0, 2));
+      assert.deepEqual(await keys.oldMerchantKeys(old[1], 2), old.slice(2));
+      assert.deepEqual(await keys.oldMerchantKeys(old[2], 2), []);
+    });
+
+    eachTest("a destroyed epoch wraps nothing", async ({ keys, users }) => {
+      const [epoch, later] = [
+        newKey({ state: "retired" }),
+        newKey({ version: 2, state: "current" }),
+      ];
+      const merchant = merchantKey(merchantOne);
+      await keys.commitKeys(keyChange(epoch, later, merchant));
+      const destroyed = nextKey(epoch, { state: "destroyed", wraps: [] });
+      const inUse = { outcome: "in_use" };
+      assert.deepEqual(await keys.commitKeys(keyChange(destroyed)), inUse);
+      assert.deepEqual(await keys.commitKeys(keyChange(destroyed, nextKey(merchant))), inUse);
+      assert.deepEqual(
+        await keys.commitKeys(keyChange(destroyed, merchantKey(merchantTwo))),
+        inUse,
+      );
+      assert.deepEqual(await keys.keyRecords(undefined, 10), [epoch, later]);
+      const rewrapped = nextKey(merchant, {
+        epoch: 2,
+        wraps: [{ root: "epoch:2", bytes: Uint8Array.of(1) }],
+      });
+      assert.equal((await keys.commitKeys(keyChange(destroyed, rewrapped))).outcome, "committed");
+      assert.deepEqual(await keys.commitKeys(keyChange(merchantKey(merchantTwo))), inUse);
+      assert.equal(
+        (await keys.commitKeys(keyChange(merchantKey(merchantTwo, { epoch: 2 })))).outcome,
+        "committed",
+      );
+      assert.equal(await assertChain(users), 3);
+    });
+
+    eachTest(
+      "an epoch is destroyed with what it wraps if the outage is accepted",
+      async ({ keys }) => {
+        const epoch = newKey({ state: "compromised" });
+        const merchant = merchantKey(merchantOne);
+        await keys.commitKeys(keyChange(epoch, merchant));
+        const destroyed = nextKey(epoch, { state: "destroyed", wraps: [] });
+        assert.deepEqual(
+          await keys.commitKeys(keyChange(destroyed)),
+          { outcome: "in_use" },
+          "control",
+        );
+        const accepted = { ...keyChange(destroyed), acceptsOutage: true };
+        assert.equal((await keys.commitKeys(accepted)).outcome, "committed");
+        assert.deepEqual(
+          await keys.commitKeys({ ...keyChange(nextKey(merchant)), acceptsOutage: true }),
+          { outcome: "in_use" },
+        );
+        const gone = nextKey(merchant, { state: "destroyed", wraps: [] });
+        assert.equal((await keys.commitKeys(keyChange(gone))).outcome, "committed");
+      },
+    );
+
     eachTest("a record that is not sound is refused", async ({ keys, users }) => {
       const wrap = { root: "epoch:1", bytes: Uint8Array.of(1) };
       const unsound: readonly KeyRecord[] = [

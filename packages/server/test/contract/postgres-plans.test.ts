@@ -39,6 +39,7 @@ const statements = {
   cardsListed: ["cofre_vault", "card_pkey"],
   cardsByToken: ["cofre_vault", "card_pkey"],
   cardsWithoutMac: ["cofre_vault", "card_pkey"],
+  cardsOf: ["cofre_vault", "card_pkey"],
   cardsAfter: ["cofre_jobs", "card_no"],
   namedRequest: ["cofre_gateway", "named_request_pkey"],
   answeredRequests: ["cofre_jobs", "named_request_answered"],
@@ -78,6 +79,11 @@ const statements = {
   keyRecords: ["cofre_vault", "key_record_pkey"],
   merchantKeyRecords: ["cofre_vault", "key_record_pkey"],
   keyOrders: ["cofre_vault", "key_order_pkey"],
+  keyRecordsUnder: ["cofre_jobs", "key_record_epoch"],
+  keysUnder: ["cofre_jobs", "key_record_epoch"],
+  newMerchantKeys: ["cofre_jobs", "key_record_entry"],
+  noteKeys: ["cofre_jobs"],
+  oldMerchantKeys: ["cofre_jobs", "key_record_old"],
   // One row.
   auditHead: ["cofre_people", "whole audit_head"],
 } as const satisfies Readonly<Record<StatementName, readonly [Role, ...string[]]>>;
@@ -136,6 +142,9 @@ const ownRows = [
     FROM generate_series(1, 3) AS n`,
   `INSERT INTO key_record (merchant, purpose, version, state, sequence, epoch, check_value, wraps, created_at, changed_at, mac)
     SELECT '', 'tokens', n, 'made', 1, 1, '\\x00', '[["epoch:1", "00"]]', 1000, 1000, decode(repeat('0a', 32), 'hex') FROM generate_series(1, 3) AS n`,
+  `INSERT INTO key_record (merchant, purpose, version, state, sequence, epoch, check_value, wraps, created_at, changed_at, mac, made_entry)
+    SELECT decode('0000000c', 'hex'), 'merchant', 10 + n, CASE n WHEN 1 THEN 'made' WHEN 2 THEN 'retired' ELSE 'compromised' END, 1, 2, '\\x00', '[["epoch:2", "00"]]',
+      1000, 1000, decode(repeat('0a', 32), 'hex'), 7 + n FROM generate_series(1, 3) AS n`,
   // The other merchant's rows have no answer and are as old.
   `INSERT INTO named_request (merchant, key, digest, claimed_at, status, body)
     SELECT decode('0000000a', 'hex'), 'key-1' || n, decode(repeat('0a', 32), 'hex'), 1000, 200, '{}' FROM generate_series(1, 3) AS n`,
@@ -172,6 +181,7 @@ const bounded: Readonly<Partial<Record<StatementName, readonly [values: string, 
   cardsListed: [`${merchantA}, '', 50`, 1],
   cardsByToken: [`${merchantA}, ARRAY[decode(${digestOne}, 'hex')]`, 1],
   cardsWithoutMac: [`${merchantA}, '', 50`, 1],
+  cardsOf: [`${merchantA}, '', 50`, 1],
   cardsAfter: ["0, 50", 50],
   namedRequest: [`${merchantA}, 'key-1'`, 1],
   answeredRequests: ["2000, 50", 3],
@@ -193,6 +203,9 @@ const bounded: Readonly<Partial<Record<StatementName, readonly [values: string, 
   keyRecords: ["'epoch', 5, 2", 2],
   merchantKeyRecords: [`${merchantA}, 1, 50`, 2],
   keyOrders: [`${foreign - 2}, 50`, 2],
+  keyRecordsUnder: [`2, '', 'tokens', 1, 50`, 3],
+  newMerchantKeys: ["7, 50", 3],
+  oldMerchantKeys: ["'00000009', 7, 50", 2],
 };
 
 const unbounded: ReadonlyMap<string, readonly StatementName[]> = new Map<
@@ -202,13 +215,17 @@ const unbounded: ReadonlyMap<string, readonly StatementName[]> = new Map<
   ["all of few rows", ["accounts", "accountKeys", "users"]],
   [
     "tables of nodes and slots, which are few",
-    ["renewSlots", "hasOlderNodes", "releaseSlots", "noteClock", "clockReadings"],
+    ["renewSlots", "hasOlderNodes", "releaseSlots", "noteClock", "clockReadings", "noteKeys"],
   ],
   [
     "no table, or one row",
     ["time", "identity", "raiseIdentity", "presentServer", "databaseFigures"],
   ],
   ["writes, a piece at a time", ["dropTokenDigests"]],
+  [
+    "counts the keys under an epoch in the index, for a person or at the end of a rotation",
+    ["keysUnder"],
+  ],
   ["compares all payments, a piece at a time", ["paymentsDiffering"]],
   [
     "users and their sessions, which are few; each by a unique index",

@@ -2,7 +2,13 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { MerchantId } from "../../kernel/ids.ts";
 import { assertOrderIsSound, type KeyOrderRow } from "../../vault/records/key-order.ts";
 import { assertKeyChangesAreSound, type KeyRecord } from "../../vault/records/key-record.ts";
-import type { KeyChange, KeyOrderChange, KeyRecordStore, KeyResult } from "../key-record-store.ts";
+import type {
+  KeyChange,
+  KeyOrderChange,
+  KeyPosition,
+  KeyRecordStore,
+  KeyResult,
+} from "../key-record-store.ts";
 import { keyFromRow, keyResultOf, type KeyRow, orderFromRow, type OrderRow } from "../key-rows.ts";
 import { StoreError } from "../store.ts";
 import { submitted } from "./embedded-users.ts";
@@ -18,6 +24,9 @@ export class EmbeddedKeys implements KeyRecordStore {
   readonly #shared: StatementSync;
   readonly #ofMerchant: StatementSync;
   readonly #orders: StatementSync;
+  readonly #under: StatementSync;
+  readonly #countUnder: StatementSync;
+  readonly #old: StatementSync;
 
   constructor(
     reader: DatabaseSync,
@@ -35,6 +44,17 @@ export class EmbeddedKeys implements KeyRecordStore {
     this.#orders = reader.prepare(
       "SELECT no AS number, at, body, lower(hex(mac)) AS mac FROM key_order WHERE no > ? ORDER BY no LIMIT ?",
     );
+    this.#under = reader.prepare(
+      `${select} WHERE epoch = ? AND state <> 'destroyed' AND (merchant, purpose, version) > (unhex(?), ?, ?)
+        ORDER BY key_record.merchant, purpose, version LIMIT ?`,
+    );
+    this.#countUnder = reader.prepare(
+      "SELECT count(*) AS keys FROM key_record WHERE epoch = ? AND state <> 'destroyed'",
+    );
+    this.#old = reader.prepare(
+      `${select} WHERE purpose = 'merchant' AND state IN ('retired', 'compromised') AND (merchant, version) > (unhex(?), ?)
+        ORDER BY key_record.merchant, version LIMIT ?`,
+    );
   }
 
   async keyRecords(
@@ -50,6 +70,27 @@ export class EmbeddedKeys implements KeyRecordStore {
     limit: number,
   ): Promise<readonly KeyRecord[]> {
     return this.#records(this.#ofMerchant, merchantId, after, limit);
+  }
+
+  async keyRecordsUnder(
+    epoch: number,
+    after: KeyPosition | undefined,
+    limit: number,
+  ): Promise<readonly KeyRecord[]> {
+    const { merchant = "", purpose = "", version = 0 } = after ?? {};
+    return this.#records(this.#under, epoch, merchant, purpose, version, limit);
+  }
+
+  async keysUnder(epoch: number): Promise<number> {
+    const [row] = this.#rows(this.#countUnder, epoch) as readonly { readonly keys: number }[];
+    return row?.keys ?? 0;
+  }
+
+  async oldMerchantKeys(
+    after: KeyPosition | undefined,
+    limit: number,
+  ): Promise<readonly KeyRecord[]> {
+    return this.#records(this.#old, after?.merchant ?? "", after?.version ?? 0, limit);
   }
 
   async commitKeys(change: KeyChange): Promise<KeyResult> {

@@ -401,6 +401,20 @@ class SqliteStore implements RunningStore {
     return rows.map((row) => ({ ...row, merchantId, mac: undefined }));
   }
 
+  async cardsOf(
+    merchantId: MerchantId,
+    after: TokenDigest | undefined,
+    limit: number,
+  ): Promise<readonly StoredCard[]> {
+    const rows = this.#rows<CardRow & Pick<StoredCard, "tokenDigest">>(
+      "cardsOf",
+      merchantId,
+      after ?? "",
+      limit,
+    );
+    return rows.map((row) => ({ ...row, merchantId, mac: row.mac ?? undefined }));
+  }
+
   async notificationsOf(
     merchantId: MerchantId,
     number: number,
@@ -680,6 +694,9 @@ export const sql = {
   cardsWithoutMac: `SELECT lower(hex(token_digest)) AS tokenDigest, version, ref, fingerprint, brand, masked_pan AS maskedPan,
     created_at AS createdAt, last_used_at AS lastUsedAt FROM card
     WHERE merchant = unhex(?) AND token_digest > unhex(?) AND mac IS NULL ORDER BY token_digest LIMIT ?`,
+  cardsOf: `SELECT lower(hex(token_digest)) AS tokenDigest, version, ref, fingerprint, brand, masked_pan AS maskedPan,
+    created_at AS createdAt, last_used_at AS lastUsedAt, mac FROM card
+    WHERE merchant = unhex(?) AND token_digest > unhex(?) ORDER BY token_digest LIMIT ?`,
   namedRequest: `SELECT lower(hex(digest)) AS digest, claimed_at AS claimedAt, status, body
     FROM named_request WHERE merchant = unhex(?) AND key = ?`,
   answeredRequests: `SELECT lower(hex(merchant)) AS merchantId, key FROM named_request INDEXED BY named_request_answered
@@ -763,6 +780,7 @@ function prepareAll(database: DatabaseSync): Record<StatementName, StatementSync
     cardByToken: inArrays(database.prepare(sql.cardByToken)),
     cardsAfter: database.prepare(sql.cardsAfter),
     cardsWithoutMac: database.prepare(sql.cardsWithoutMac),
+    cardsOf: database.prepare(sql.cardsOf),
     namedRequest: database.prepare(sql.namedRequest),
     answeredRequests: database.prepare(sql.answeredRequests),
     notificationsOf: database.prepare(sql.notificationsOf),

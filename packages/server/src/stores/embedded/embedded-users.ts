@@ -1,5 +1,5 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import { BrokenInvariant } from "../../kernel/assert.ts";
+import { assert, BrokenInvariant } from "../../kernel/assert.ts";
 import type { Instant } from "../../kernel/instant.ts";
 import { auditBeginning, type AuditHead, type AuditRow } from "../../user/audit-chain.ts";
 import type {
@@ -100,7 +100,9 @@ export class EmbeddedUsers implements UserStore {
 
   async #write(message: UserMessage): Promise<WrittenChange> {
     if (this.#isClosed()) throw new StoreError("closed");
-    return submitted(this.#writer, message);
+    const { outcome, number } = await submitted(this.#writer, message);
+    assert(outcome !== "in_use", "a change of users destroys no key");
+    return { outcome, number };
   }
 
   #user(name: StatementName, key: string): UserRecord | undefined {
@@ -128,7 +130,7 @@ interface WrittenChange {
 export async function submitted(
   writer: Pick<Writer, "submitUserChange">,
   message: UserMessage,
-): Promise<WrittenChange> {
+): Promise<Omit<WrittenChange, "outcome"> & { readonly outcome: UserOutcome | "in_use" }> {
   const { outcome, number } = await writer.submitUserChange(message);
   if (outcome === "unavailable" || outcome === "commit_unknown") throw new StoreError(outcome);
   if (outcome === "broken")

@@ -1,7 +1,9 @@
+import type { MerchantId } from "../../kernel/ids.ts";
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { KeyOrderRow } from "../../vault/records/key-order.ts";
-import type { KeyRecordChange } from "../../vault/records/key-record.ts";
-import { rowOfKey, rowOfOrder } from "../key-rows.ts";
+import { type KeyRecordChange, keyNameOf } from "../../vault/records/key-record.ts";
+import type { KeyChange, KeyPosition } from "../key-record-store.ts";
+import { type KeyRow, rowOfKey, rowOfOrder } from "../key-rows.ts";
 
 /** Writes key records and orders within the open transaction. Owns its prepared statements. */
 export class KeyWriter {
@@ -10,6 +12,8 @@ export class KeyWriter {
   readonly #update: StatementSync;
   readonly #lastOrder: StatementSync;
   readonly #insertOrder: StatementSync;
+  readonly #isDestroyed: StatementSync;
+  readonly #under: StatementSync;
 
   constructor(database: DatabaseSync) {
     this.#sequence = database.prepare(
@@ -28,6 +32,12 @@ export class KeyWriter {
     this.#insertOrder = database.prepare(
       "INSERT INTO key_order (no, at, body, mac) VALUES (:number, :at, :body, unhex(:mac))",
     );
+    this.#isDestroyed = database.prepare(
+      "SELECT 1 FROM key_record WHERE merchant = x'' AND purpose = 'epoch' AND version = ? AND state = 'destroyed'",
+    );
+    this.#under = database.prepare(
+      `SELECT lower(hex(merchant)) AS merchant, purpose, version FROM key_record WHERE epoch = ? AND state <> 'destroyed' LIMIT ?`,
+    );
   }
 
   /** Returns false, and writes nothing, if its number does not follow the last. */
@@ -37,18 +47,50 @@ export class KeyWriter {
     return true;
   }
 
-  /**
-   * Returns false, and writes nothing, if a stored record is not the replaced one. Throws SQLite's
-   * errors.
-   */
-  write(changes: readonly KeyRecordChange[]): boolean {
-    if (changes.some((change) => this.#isStale(change))) return false;
+  /** Writes nothing unless it returns `committed`. Throws SQLite's errors. */
+  write({ changes, acceptsOutage }: KeyChange): "committed" | "stale" | "in_use" {
+    if (changes.some((change) => this.#isStale(change))) return "stale";
+    if (this.#isEpochInUse(changes, acceptsOutage === true)) return "in_use";
     for (const { next, replaces } of changes)
       (replaces === undefined ? this.#insert : this.#update).run({ ...rowOfKey(next) });
-    return true;
+    return "committed";
   }
 
   #isStale({ next: { merchant, purpose, version }, replaces }: KeyRecordChange): boolean {
     return this.#sequence.get(merchant ?? "", purpose, version)?.["sequence"] !== replaces;
   }
+
+  #isEpochInUse(changes: readonly KeyRecordChange[], acceptsOutage: boolean): boolean {
+    const destroyed = destroyedEpochs(changes);
+    const isDestroyed = (epoch: number): boolean =>
+      destroyed.includes(epoch) || this.#isDestroyed.get(epoch) !== undefined;
+    if (
+      changes.some(
+        ({ next: { state, epoch } }) =>
+          state !== "destroyed" && epoch !== undefined && isDestroyed(epoch),
+      )
+    )
+      return true;
+    if (acceptsOutage) return false;
+    const changed = new Set(changes.map(({ next }) => keyNameOf(next)));
+    return destroyed.some((epoch) =>
+      this.#under
+        .all(epoch, changes.length + 1)
+        .some((row) => !changed.has(keyNameOf(positionOf(row)))),
+    );
+  }
+}
+
+function destroyedEpochs(changes: readonly KeyRecordChange[]): readonly number[] {
+  return changes.flatMap(({ next: { purpose, state, version } }) =>
+    purpose === "epoch" && state === "destroyed" ? [version] : [],
+  );
+}
+
+function positionOf(row: Readonly<Record<string, unknown>>): KeyPosition {
+  const { merchant, purpose, version } = row as unknown as Pick<
+    KeyRow,
+    "merchant" | "purpose" | "version"
+  >;
+  return { ...(merchant === "" ? {} : { merchant: merchant as MerchantId }), purpose, version };
 }

@@ -21,7 +21,10 @@ export type UserMessage =
 
 /** `number`: of the first audit entry that was written; 0 if none was. */
 export interface UserWriteResult {
-  readonly outcome: UserOutcome | Extract<Outcome, "unavailable" | "commit_unknown" | "broken">;
+  readonly outcome:
+    | UserOutcome
+    | "in_use"
+    | Extract<Outcome, "unavailable" | "commit_unknown" | "broken">;
   readonly number: number;
 }
 
@@ -87,8 +90,8 @@ export class UserWriter {
 
   #changeKeys(change: KeyChange): UserWriteResult {
     if (this.#hasMoved(change)) return { outcome: "head_moved", number: 0 };
-    if (!this.#keys.write(change.changes)) return { outcome: "stale", number: 0 };
-    return { outcome: "committed", number: this.#audit.append(change) };
+    const outcome = this.#keys.write(change);
+    return { outcome, number: outcome === "committed" ? this.#audit.append(change) : 0 };
   }
 
   #addOrder(change: KeyOrderChange): UserWriteResult {

@@ -9,7 +9,13 @@ import {
 } from "../../vault/records/key-record.ts";
 import { assertOrderIsSound, type KeyOrderRow } from "../../vault/records/key-order.ts";
 import { frozenCopy } from "../frozen-copy.ts";
-import type { KeyChange, KeyOrderChange, KeyRecordStore, KeyResult } from "../key-record-store.ts";
+import type {
+  KeyChange,
+  KeyOrderChange,
+  KeyPosition,
+  KeyRecordStore,
+  KeyResult,
+} from "../key-record-store.ts";
 import { MemoryAudit } from "./memory-audit.ts";
 
 /** Key records that last as long as the process. The reference for other stores. */
@@ -42,6 +48,34 @@ export class MemoryKeyRecords implements KeyRecordStore {
       .slice(0, limit);
   }
 
+  async keyRecordsUnder(
+    epoch: number,
+    after: KeyPosition | undefined,
+    limit: number,
+  ): Promise<readonly KeyRecord[]> {
+    return this.#under(epoch)
+      .filter((record) => after === undefined || byMerchant(after, record) < 0)
+      .slice(0, limit);
+  }
+
+  async keysUnder(epoch: number): Promise<number> {
+    return this.#under(epoch).length;
+  }
+
+  async oldMerchantKeys(
+    after: KeyPosition | undefined,
+    limit: number,
+  ): Promise<readonly KeyRecord[]> {
+    return [...this.#records.values()]
+      .filter(
+        ({ purpose, state }) =>
+          purpose === "merchant" && (state === "retired" || state === "compromised"),
+      )
+      .toSorted(byMerchant)
+      .filter((record) => after === undefined || byMerchant(after, record) < 0)
+      .slice(0, limit);
+  }
+
   async commitKeys(change: KeyChange): Promise<KeyResult> {
     const { changes, chain } = change;
     assertKeyChangesAreSound(changes);
@@ -49,6 +83,7 @@ export class MemoryKeyRecords implements KeyRecordStore {
       return { outcome: "head_moved" };
     for (const { next, replaces } of changes)
       if (this.#records.get(keyNameOf(next))?.sequence !== replaces) return { outcome: "stale" };
+    if (this.#isEpochInUse(change)) return { outcome: "in_use" };
     const records = new Map(this.#records);
     for (const { next } of changes) {
       const before = records.get(keyNameOf(next));
@@ -74,6 +109,36 @@ export class MemoryKeyRecords implements KeyRecordStore {
     return { outcome: "committed", number: this.#audit.append(change) };
   }
 
+  #isEpochInUse({ changes, acceptsOutage }: KeyChange): boolean {
+    const destroyed = new Set(
+      [...this.#records.values(), ...changes.map(({ next }) => next)]
+        .filter(({ purpose, state }) => purpose === "epoch" && state === "destroyed")
+        .map(({ version }) => version),
+    );
+    if (
+      changes.some(
+        ({ next: { state, epoch } }) => state !== "destroyed" && destroyed.has(epoch ?? 0),
+      )
+    )
+      return true;
+    const changed = new Set(changes.map(({ next }) => keyNameOf(next)));
+    return (
+      acceptsOutage !== true &&
+      changes.some(
+        ({ next: { purpose, state, version } }) =>
+          purpose === "epoch" &&
+          state === "destroyed" &&
+          this.#under(version).some((record) => !changed.has(keyNameOf(record))),
+      )
+    );
+  }
+
+  #under(epoch: number): readonly KeyRecord[] {
+    return [...this.#records.values()]
+      .filter((record) => record.epoch === epoch && record.state !== "destroyed")
+      .toSorted(byMerchant);
+  }
+
   #sorted(merchant: MerchantId | undefined): readonly KeyRecord[] {
     return [...this.#records.values()]
       .filter((record) => record.merchant === merchant)
@@ -86,6 +151,12 @@ type Position = Pick<KeyRecord, "purpose" | "version">;
 function byPosition(one: Position, other: Position): number {
   if (one.purpose !== other.purpose) return one.purpose < other.purpose ? -1 : 1;
   return one.version - other.version;
+}
+
+function byMerchant(one: KeyPosition, other: KeyPosition): number {
+  const [left, right] = [one.merchant ?? "", other.merchant ?? ""];
+  if (left !== right) return left < right ? -1 : 1;
+  return byPosition(one, other);
 }
 
 function hasOneCurrent(

@@ -377,6 +377,22 @@ class MemoryStore implements WorldStore {
       .map((card) => frozenCopy(card));
   }
 
+  async cardsOf(
+    merchantId: MerchantId,
+    after: TokenDigest | undefined,
+    limit: number,
+  ): Promise<readonly StoredCard[]> {
+    this.#beforeRead("cardsOf");
+    return [...this.#cards.values()]
+      .filter(
+        (card) =>
+          card.merchantId === merchantId && (after === undefined || card.tokenDigest > after),
+      )
+      .toSorted((one, other) => (one.tokenDigest < other.tokenDigest ? -1 : 1))
+      .slice(0, limit)
+      .map((card) => frozenCopy(card));
+  }
+
   async cardByToken(merchantId: MerchantId, digest: TokenDigest): Promise<StoredCard | undefined> {
     this.#beforeRead("cardByToken");
     return frozenCopy(this.#cards.get(keyOf(merchantId, digest)));

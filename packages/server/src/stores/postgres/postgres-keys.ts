@@ -4,7 +4,15 @@ import { bodyOf } from "../../user/audit-chain.ts";
 import type { UserOutcome } from "../../user/user-store.ts";
 import { assertOrderIsSound, type KeyOrderRow } from "../../vault/records/key-order.ts";
 import { assertKeyChangesAreSound, type KeyRecord } from "../../vault/records/key-record.ts";
-import type { KeyChange, KeyOrderChange, KeyRecordStore, KeyResult } from "../key-record-store.ts";
+import type {
+  KeyChange,
+  KeyOrderChange,
+  KeyPosition,
+  KeyRecordStore,
+  KeyResult,
+  KnownKeys,
+  NewMerchantKey,
+} from "../key-record-store.ts";
 import {
   keyFromRow,
   keyResultOf,
@@ -26,6 +34,14 @@ interface ReadKeys {
     merchantId: MerchantId,
     ...values: readonly Value[]
   ) => Promise<readonly KeyRow[]>;
+  /** Keys of all merchants and of none. */
+  readonly under: (...values: readonly Value[]) => Promise<readonly KeyRow[]>;
+  readonly countUnder: (epoch: number) => Promise<readonly { readonly keys: number }[]>;
+  readonly old: (...values: readonly Value[]) => Promise<readonly KeyRow[]>;
+  readonly newOfMerchants: (...values: readonly Value[]) => Promise<readonly NewMerchantKey[]>;
+  readonly note: (
+    ...values: readonly Value[]
+  ) => Promise<readonly (KnownKeys & { readonly noted: boolean })[]>;
 }
 
 /** Key records in the database. */
@@ -54,10 +70,42 @@ export class PostgresKeys implements KeyRecordStore {
     return (await this.#read.ofMerchant(merchantId, after, limit)).map(keyFromRow);
   }
 
+  async keyRecordsUnder(
+    epoch: number,
+    after: KeyPosition | undefined,
+    limit: number,
+  ): Promise<readonly KeyRecord[]> {
+    const { merchant = "", purpose = "", version = 0 } = after ?? {};
+    return (await this.#read.under(epoch, merchant, purpose, version, limit)).map(keyFromRow);
+  }
+
+  async keysUnder(epoch: number): Promise<number> {
+    const [row] = await this.#read.countUnder(epoch);
+    return row?.keys ?? 0;
+  }
+
+  async oldMerchantKeys(
+    after: KeyPosition | undefined,
+    limit: number,
+  ): Promise<readonly KeyRecord[]> {
+    const rows = await this.#read.old(after?.merchant ?? "", after?.version ?? 0, limit);
+    return rows.map(keyFromRow);
+  }
+
+  async newMerchantKeys(after: number, limit: number): Promise<readonly NewMerchantKey[]> {
+    return this.#read.newOfMerchants(after, limit);
+  }
+
+  async noteKeys(node: string, { epoch, number }: KnownKeys): Promise<KnownKeys | undefined> {
+    const [row] = await this.#read.note(node, epoch, number);
+    return row?.noted === true ? { epoch: row.epoch, number: row.number } : undefined;
+  }
+
   async commitKeys(change: KeyChange): Promise<KeyResult> {
     assertKeyChangesAreSound(change.changes);
-    return this.#write("write_keys", "SELECT outcome, number FROM write_keys_1($1)", {
+    return this.#write("write_keys", "SELECT outcome, number FROM write_keys_2($1)", {
       keys: change.changes.map(({ next, replaces }) => ({ ...rowOfKey(next), replaces })),
+      accept_outage: change.acceptsOutage,
       ...entriesOf(change),
     });
   }
@@ -77,7 +125,7 @@ export class PostgresKeys implements KeyRecordStore {
 
   async #write(name: string, text: string, message: object): Promise<KeyResult> {
     const [row] = await this.#writer.write<{
-      readonly outcome: UserOutcome;
+      readonly outcome: UserOutcome | "in_use";
       readonly number: number;
     }>(name, text, [JSON.stringify(message)]);
     assert(row !== undefined, "a change of keys is answered");
@@ -85,7 +133,7 @@ export class PostgresKeys implements KeyRecordStore {
   }
 }
 
-/** The audit entries, for the functions of migrations/028-key-records.ts and 030-key-orders.ts. */
+/** The audit entries, for the functions of migrations/032-key-rotation.ts and 030-key-orders.ts. */
 function entriesOf({ at, events, chain }: Pick<KeyChange, "at" | "events" | "chain">): object {
   return { acts: chain === undefined ? events.map((event) => bodyOf(at, event)) : [], chain };
 }

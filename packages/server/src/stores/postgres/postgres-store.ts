@@ -313,6 +313,11 @@ class PostgresStore implements RunningStore {
         orders: (...values) => this.#all("cards", "keyOrders", ...values),
         ofMerchant: (merchantId, ...values) =>
           this.#of("cards", merchantId, "merchantKeyRecords", ...values),
+        under: (...values) => this.#all("recovery", "keyRecordsUnder", ...values),
+        countUnder: (epoch) => this.#all("recovery", "keysUnder", epoch),
+        old: (...values) => this.#all("recovery", "oldMerchantKeys", ...values),
+        newOfMerchants: (...values) => this.#all("recovery", "newMerchantKeys", ...values),
+        note: (...values) => this.#all("leases", "noteKeys", ...values),
       },
       this.#audited,
     );
@@ -527,6 +532,16 @@ class PostgresStore implements RunningStore {
       after ?? "",
       limit,
     );
+    return rows.map((row) => cardFromRow(merchantId, row));
+  }
+
+  async cardsOf(
+    merchantId: MerchantId,
+    after: TokenDigest | undefined,
+    limit: number,
+  ): Promise<readonly StoredCard[]> {
+    const values = [after ?? "", limit] as const;
+    const rows = await this.#of<CardRow>("cardUpgrade", merchantId, "cardsOf", ...values);
     return rows.map((row) => cardFromRow(merchantId, row));
   }
 

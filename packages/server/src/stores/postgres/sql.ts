@@ -143,6 +143,9 @@ export const sql = {
   cardsWithoutMac: `SELECT ${hexOf("token_digest", "tokenDigest")}, version, ref, fingerprint, brand, masked_pan AS "maskedPan",
     created_at AS "createdAt", last_used_at AS "lastUsedAt", mac FROM card
     WHERE merchant = ${merchant} AND token_digest > decode($2, 'hex') AND mac IS NULL ORDER BY token_digest LIMIT $3`,
+  cardsOf: `SELECT ${hexOf("token_digest", "tokenDigest")}, version, ref, fingerprint, brand, masked_pan AS "maskedPan",
+    created_at AS "createdAt", last_used_at AS "lastUsedAt", mac FROM card
+    WHERE merchant = ${merchant} AND token_digest > decode($2, 'hex') ORDER BY token_digest LIMIT $3`,
   cardsAfter: `SELECT no AS position, ${hexOf("merchant", "merchantId")}, ${hexOf("token_digest", "tokenDigest")},
     last_used_at AS "lastUsedAt" FROM card WHERE no > $1 ORDER BY no LIMIT $2`,
   namedRequest: `SELECT ${hexOf("digest", "digest")}, claimed_at AS "claimedAt", status, body FROM named_request
@@ -219,6 +222,16 @@ export const sql = {
   keyRecords: `SELECT ${keyRecord} WHERE merchant = '' AND (purpose, version) > ($1, $2) ORDER BY purpose, version LIMIT $3`,
   merchantKeyRecords: `SELECT ${keyRecord} WHERE merchant = ${merchant} AND purpose = 'merchant' AND version > $2 ORDER BY version LIMIT $3`,
   keyOrders: `SELECT no AS number, at, body, ${hexOf("mac", "mac")} FROM key_order WHERE no > $1 ORDER BY no LIMIT $2`,
+  newMerchantKeys: `SELECT ${hexOf("merchant", "merchantId")}, made_entry AS number FROM key_record
+    WHERE purpose = 'merchant' AND version > 1 AND made_entry > $1 ORDER BY made_entry LIMIT $2`,
+  noteKeys:
+    "SELECT epoch_everywhere AS epoch, entry_everywhere AS number, noted FROM note_keys_1($1, $2, $3)",
+  keyRecordsUnder: `SELECT ${keyRecord} WHERE epoch = $1 AND state <> 'destroyed'
+    AND (key_record.merchant, purpose, version) > (decode($2, 'hex'), $3, $4) ORDER BY key_record.merchant, purpose, version LIMIT $5`,
+  keysUnder:
+    "SELECT count(*)::integer AS keys FROM key_record WHERE epoch = $1 AND state <> 'destroyed'",
+  oldMerchantKeys: `SELECT ${keyRecord} WHERE purpose = 'merchant' AND state IN ('retired', 'compromised')
+    AND (key_record.merchant, version) > (decode($1, 'hex'), $2) ORDER BY key_record.merchant, version LIMIT $3`,
 } as const;
 export type StatementName = keyof typeof sql;
 export type UserStatement = Extract<StatementName, `user${string}` | `audit${string}`>;

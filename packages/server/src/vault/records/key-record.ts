@@ -98,7 +98,11 @@ function assertIsSound({ next, replaces }: KeyRecordChange): void {
 }
 
 /** `PURPOSE VERSION`, or `merchant ID VERSION`: names a key in the audit log. */
-export function keyNameOf({ purpose, merchant, version }: KeyRecord): string {
+export function keyNameOf({
+  purpose,
+  merchant,
+  version,
+}: Pick<KeyRecord, "purpose" | "merchant" | "version">): string {
   return [purpose, ...(merchant === undefined ? [] : [merchant]), version].join(" ");
 }
 

@@ -11,30 +11,15 @@ import { KeyringError } from "../key-provider.ts";
 import type { RecoveryWraps } from "../recovery/recovery-wraps.ts";
 import { noEarlierRows, RowMacs } from "../row-mac.ts";
 import { type CardKeys, derivedKey } from "./card-keys.ts";
-import { type KeyPurpose, type KeyRecord, keyNameOf } from "./key-record.ts";
-import { checkValueOf, unwrapUnderEpoch, wrapUnderEpoch } from "./key-wrap.ts";
-import { checkedKey, isAltered } from "./opened-key.ts";
+import { type KeyRecord, keyNameOf } from "./key-record.ts";
+import type { KeyRecords, RecordStep } from "./key-records.ts";
+import { KeyRotation } from "./key-rotation.ts";
+import { checkValueOf } from "./key-wrap.ts";
+import { isAltered } from "./opened-key.ts";
 import { isGenuineRecord, type UnsealedRecord, withRecordMac } from "./record-mac.ts";
 import { encodeRootSet, parseRootSet, refuseUnpinned, type RootSet } from "./root-set.ts";
 import { type EpochRoots, withRecoveryWraps } from "./root-wraps.ts";
-
-/** Storage of the records of one installation. Rejects when the storage fails. */
-export interface KeyRecords {
-  /** All records of keys that belong to no merchant. */
-  shared(): Promise<readonly KeyRecord[]>;
-  ofMerchant(merchantId: MerchantId): Promise<readonly KeyRecord[]>;
-  /**
-   * Writes records, all or none of them, durably. False: another process has written one of them
-   * before.
-   */
-  commit(steps: readonly RecordStep[]): Promise<boolean>;
-}
-
-/** A record to write, and the one that it replaces; undefined for a new one. */
-export interface RecordStep {
-  readonly next: KeyRecord;
-  readonly before: KeyRecord | undefined;
-}
+import { newRecord, type OpenKey, type RecordPorts, unwrapRecord } from "./wrapped-record.ts";
 
 /** Purposes of keys that an installation has from its first start, besides epoch and merchants. */
 export const sharedPurposes = ["records", "tokens", "sign_in", "notifications"] as const;
@@ -53,12 +38,6 @@ interface RecordKeyringOptions {
   readonly installation: string;
   readonly random: Random;
   readonly clock: Clock;
-}
-
-/** One open version of a key that belongs to no merchant. */
-interface OpenKey {
-  readonly record: KeyRecord;
-  readonly key: KeyObject;
 }
 
 interface OpenRootSet {
@@ -92,18 +71,26 @@ export class RecordKeyring implements CardKeys {
   readonly installation: string;
   /** MACs of rows and of key records, under keys derived from the `records` key. */
   readonly macs: RowMacs;
+  /** Makes new versions of the keys. */
+  readonly rotation: KeyRotation;
   readonly #options: RecordKeyringOptions;
   readonly #records: KeyRecords;
   #epochs: ReadonlyMap<number, OpenKey>;
   readonly #shared: ReadonlyMap<SharedPurpose, OpenKey>;
   #rootSet: OpenRootSet | undefined;
   readonly #merchants = new BoundedMap<MerchantId, MerchantKeys>(maxCachedMerchants);
+  #isFresh: () => boolean = () => true;
+  /** How often keys of merchants were forgotten. */
+  #forgotten = 0;
   /** Reads that are under way. */
   readonly #reading = new Map<MerchantId, Promise<MerchantKeys>>();
   /** Until when a version of a merchant's key counts as missing. */
   readonly #missing = new BoundedMap<string, Instant>(maxMissing);
-  /** The read of epochs that is under way. */
+  /** The read of epochs for a card that needs one. */
   #refreshing: Promise<void> | undefined;
+  /** The read of epochs that is the next one to begin. */
+  #queuedRefresh: Promise<void> | undefined;
+  #lastRefresh: Promise<void> = Promise.resolve();
   /** Until when no epoch but the open ones counts as existing. */
   #noEpochUntil: Instant | undefined;
 
@@ -115,6 +102,16 @@ export class RecordKeyring implements CardKeys {
     this.#rootSet = opened.rootSet;
     this.macs = opened.macs;
     this.#records = options.records(opened.macs);
+    this.rotation = new KeyRotation({
+      ...options,
+      macs: opened.macs,
+      records: this.#records,
+      wrapsOfEpoch: (secret, version) => this.wrapsOfEpoch(secret, version),
+      rootSetStep: () => this.rootSetStep(),
+      epochs: () => this.#epochs,
+      refresh: () => this.refresh(),
+      forget: (merchantId) => this.forget(merchantId),
+    });
   }
 
   /**
@@ -234,8 +231,43 @@ export class RecordKeyring implements CardKeys {
     return this.#rootSet;
   }
 
+  /** Reads the merchant's keys again at their next use: they were changed. */
+  forget(merchantId: MerchantId): void {
+    this.#forgotten += 1;
+    this.#merchants.delete(merchantId);
+    this.#reading.delete(merchantId);
+  }
+
+  forgetAll(): void {
+    this.#forgotten += 1;
+    this.#merchants.clear();
+    this.#reading.clear();
+  }
+
+  /**
+   * While `isFresh` is false, other processes may have made new keys that this one does not know:
+   * the key that seals is read at each use then.
+   */
+  sealWhile(isFresh: () => boolean): void {
+    this.#isFresh = isFresh;
+  }
+
+  /**
+   * Reads the keys that belong to no merchant again: epochs that another process made are open then,
+   * and uses the root key for these only. Rejects with KeyringError, without any effect then.
+   */
+  async refresh(): Promise<void> {
+    // Callers share a read that has not begun. One that has begun may have missed their key.
+    this.#queuedRefresh ??= this.#lastRefresh.then(async () => {
+      this.#queuedRefresh = undefined;
+      await this.#refresh();
+    });
+    this.#lastRefresh = this.#queuedRefresh.catch(() => undefined);
+    await this.#queuedRefresh;
+  }
+
   readyCurrent(merchantId: MerchantId): MerchantKey | undefined {
-    return this.#merchants.get(merchantId)?.current;
+    return this.#isFresh() ? this.#merchants.get(merchantId)?.current : undefined;
   }
 
   ready(merchantId: MerchantId, version: number): MerchantKey | undefined {
@@ -269,12 +301,15 @@ export class RecordKeyring implements CardKeys {
   async #read(merchantId: MerchantId): Promise<MerchantKeys> {
     const known = this.#reading.get(merchantId);
     if (known !== undefined) return await known;
-    const reading = this.#readNow(merchantId).finally(() => this.#reading.delete(merchantId));
+    const reading: Promise<MerchantKeys> = this.#readNow(merchantId).finally(() => {
+      if (this.#reading.get(merchantId) === reading) this.#reading.delete(merchantId);
+    });
     this.#reading.set(merchantId, reading);
     return await reading;
   }
 
   async #readNow(merchantId: MerchantId): Promise<MerchantKeys> {
+    const forgotten = this.#forgotten;
     const records = await this.#records.ofMerchant(merchantId);
     const versions = new Map<number, MerchantKey>();
     let current: MerchantKey | undefined;
@@ -294,7 +329,8 @@ export class RecordKeyring implements CardKeys {
       if (record.state === "current") current = merchantKey;
     }
     const keys = { current, versions };
-    if (versions.size > 0) this.#merchants.set(merchantId, keys);
+    // What was read before `forget` was called is used once.
+    if (versions.size > 0 && forgotten === this.#forgotten) this.#merchants.set(merchantId, keys);
     return keys;
   }
 
@@ -309,7 +345,7 @@ export class RecordKeyring implements CardKeys {
       const now = this.#options.clock.now();
       if (this.#noEpochUntil !== undefined && now < this.#noEpochUntil) return undefined;
       this.#noEpochUntil = laterBy(now, missingMs);
-      this.#refreshing = this.#refresh().finally(() => (this.#refreshing = undefined));
+      this.#refreshing = this.refresh().finally(() => (this.#refreshing = undefined));
     }
     await this.#refreshing;
     return this.#epochs.get(version)?.key;
@@ -336,10 +372,12 @@ export class RecordKeyring implements CardKeys {
       const record = newRecord(this.#options, this.#currentEpoch(), {
         purpose: "merchant",
         merchant,
+        version: 1,
         secret,
       });
       const next = withRecordMac(this.macs, this.installation, record);
-      await this.#records.commit([{ next, before: undefined }]);
+      // The epoch may have been destroyed since this process has read the epochs.
+      if (!(await this.#records.commit([{ next, before: undefined }]))) await this.refresh();
     } finally {
       secret.fill(0);
     }
@@ -401,7 +439,7 @@ export async function newKeyRecords(
       withRecordMac(
         macs,
         installation,
-        newRecord(options, open, { purpose, secret: secrets[purpose] }),
+        newRecord(options, open, { purpose, version: 1, secret: secrets[purpose] }),
       ),
     );
     const set = newRootSetRecord({ ...options, random: rootSet.random }, open, rootSet.set);
@@ -412,42 +450,7 @@ export async function newKeyRecords(
   }
 }
 
-interface NewKey {
-  readonly purpose: KeyPurpose;
-  readonly merchant?: MerchantId;
-  /** 1 unless it is given. */
-  readonly version?: number;
-  readonly secret: Uint8Array;
-}
-
-function newRecord(
-  { installation, random, clock }: Pick<RecordKeyringOptions, "installation" | "random" | "clock">,
-  { record: { version: epoch }, key }: OpenKey,
-  { purpose, merchant, version = 1, secret }: NewKey,
-): UnsealedRecord {
-  const now = clock.now();
-  const named = { installation, purpose, merchant, version };
-  return {
-    purpose,
-    ...(merchant === undefined ? {} : { merchant }),
-    version,
-    state: "current",
-    sequence: 1,
-    epoch,
-    check: checkValueOf(secret, named),
-    wraps: [
-      { root: epochRoot(epoch), bytes: wrapUnderEpoch(key, { ...named, epoch }, secret, random) },
-    ],
-    createdAt: now,
-    changedAt: now,
-  };
-}
-
-function newRootSetRecord(
-  options: Pick<RecordKeyringOptions, "installation" | "random" | "clock">,
-  epoch: OpenKey,
-  set: RootSet,
-): UnsealedRecord {
+function newRootSetRecord(options: RecordPorts, epoch: OpenKey, set: RootSet): UnsealedRecord {
   const secret = encodeRootSet(set);
   return newRecord(options, epoch, { purpose: "roots", version: set.version, secret });
 }
@@ -459,7 +462,7 @@ interface OpenedShared {
   readonly macs: RowMacs;
 }
 
-/** `held`: epochs that are open already; those whose record is unchanged are not unwrapped again. */
+/** `held`: epochs that are open already, and are not unwrapped again. */
 async function openShared(
   { roots, installation, stored }: RecordKeyringOptions,
   held: ReadonlyMap<number, OpenKey> = new Map(),
@@ -470,7 +473,8 @@ async function openShared(
     if (epochs.has(record.version))
       throw new KeyringError(`the key ${keyNameOf(record)} exists twice`);
     const known = held.get(record.version);
-    const isSame = known !== undefined && Buffer.compare(known.record.mac, record.mac) === 0;
+    // Its state and its wraps may have changed; the check value identifies the key, and the MACs are verified below.
+    const isSame = known !== undefined && Buffer.compare(known.record.check, record.check) === 0;
     const key = isSame ? known.key : await roots.unwrap(record, installation);
     epochs.set(record.version, { record, key });
   }
@@ -526,21 +530,6 @@ function refuseMisplacedEpochs(epochs: ReadonlyMap<number, OpenKey>): void {
   }
 }
 
-function unwrapRecord(record: KeyRecord, epochKey: KeyObject, installation: string): KeyObject {
-  const { purpose, merchant, version, epoch = 0 } = record;
-  const [wrap] = record.wraps;
-  const secret =
-    wrap?.root === epochRoot(epoch)
-      ? unwrapUnderEpoch(epochKey, { installation, purpose, merchant, version, epoch }, wrap.bytes)
-      : undefined;
-  if (secret === undefined) throw isAltered(record);
-  return checkedKey(record, secret, installation);
-}
-
 function rowMacsUnder(recordsKey: KeyObject, installation: string): RowMacs {
   return new RowMacs((label) => derivedKey(recordsKey, installation, label), noEarlierRows);
-}
-
-function epochRoot(epoch: number): string {
-  return `epoch:${epoch}`;
 }

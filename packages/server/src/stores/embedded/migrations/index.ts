@@ -13,6 +13,7 @@ import { endedDeliveries } from "./012-ended-deliveries.ts";
 import { keyRecords } from "./013-key-records.ts";
 import { setOfRootKeys } from "./014-set-of-root-keys.ts";
 import { keyOrders } from "./015-key-orders.ts";
+import { keyRotation } from "./016-key-rotation.ts";
 
 /**
  * Forward only, in order: the first creates version 1 of an empty file. A released migration is
@@ -34,4 +35,5 @@ export const migrations: readonly string[] = [
   keyRecords,
   setOfRootKeys,
   keyOrders,
+  keyRotation,
 ];

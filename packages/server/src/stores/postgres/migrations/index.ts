@@ -29,6 +29,8 @@ import { keyRecords } from "./028-key-records.ts";
 import { setOfRootKeys } from "./029-set-of-root-keys.ts";
 import { keyOrders } from "./030-key-orders.ts";
 import { readsOfStart } from "./031-reads-of-start.ts";
+import { keyRotation } from "./032-key-rotation.ts";
+import { indexesOfKeys } from "./033-indexes-of-keys.ts";
 
 /** In order. A released migration never changes: its checksum is kept in the database. */
 export const migrations: readonly string[] = [
@@ -63,6 +65,8 @@ export const migrations: readonly string[] = [
   setOfRootKeys,
   keyOrders,
   readsOfStart,
+  keyRotation,
+  indexesOfKeys,
 ];
 
 /**
