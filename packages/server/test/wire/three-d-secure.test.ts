@@ -138,6 +138,105 @@ describe("the browser library's 3-D Secure", () => {
     assert.match(JSON.stringify(explained.body), /"expected_liability":"issuer"/);
   });
 
+  describe("whose values come back with a payment", () => {
+    let orders = 0;
+    /** Charges BRL 100.00 with the values; `changes` replace some of the payment or the card. */
+    async function charge(
+      number: string,
+      values: Readonly<Record<string, unknown>>,
+      { card = {}, order = {} }: { readonly card?: object; readonly order?: object } = {},
+    ): Promise<{ readonly status: unknown; readonly warnings: string | null }> {
+      orders += 1;
+      const creditcard = {
+        card_number: number,
+        card_name: "Ana Lima",
+        card_due_date: "12/2030",
+        card_cvv: "123",
+        ...values,
+        ...card,
+      };
+      const response = await fetch(`${server.url}/ws/direct`, {
+        method: "POST",
+        body: JSON.stringify(
+          directBody(`threeds-proof-${orders}`, { currency_code: "BRL", creditcard, ...order }),
+        ),
+      });
+      const { payment } = (await response.json()) as { readonly payment?: Answer };
+      return { status: payment?.["status"], warnings: response.headers.get("x-cofre-warning") };
+    }
+    const valuesOf = ({ consumerAuthenticationInformation: found }: Authenticated) => ({
+      threeds_eci: found["eci"],
+      threeds_cryptogram: found["ucaf"],
+      threeds_xid: found["xid"],
+      threeds_version: found["version"],
+      threeds_trxid: found["directoryServerTransactionId"],
+    });
+    const number = "4000000000001000";
+
+    for (const [what, change] of [
+      ["another card", { card: { card_number: "4111111111111111" } }],
+      ["another amount", { order: { amount_total: "100.01" } }],
+      ["another indicator", { card: { threeds_eci: "06" } }],
+      ["another cryptogram", { card: { threeds_cryptogram: "AAABBEg0VhI0VniQEjRWAAAAAAA=" } }],
+    ] as const) {
+      test(`has the simulated issuer decline values for ${what}`, async () => {
+        const { status, warnings } = await charge(
+          number,
+          valuesOf(await authenticated(number)),
+          change,
+        );
+        assert.equal(status, "CA");
+        assert.match(warnings ?? "", /The simulated issuer declines the 3-D Secure values/);
+      });
+    }
+
+    test("takes values for the right card and amount, also by the card's token, without a warning", async () => {
+      const values = valuesOf(await authenticated(number));
+      assert.deepEqual(await charge(number, values), { status: "CO", warnings: null });
+      const { body } = await server.postJson("/ws/token", {
+        integration_key: integrationKey,
+        country: "br",
+        creditcard: {
+          card_number: number,
+          card_name: "Ana Lima",
+          card_due_date: "12/2030",
+          card_cvv: "123",
+        },
+      });
+      const { token } = body;
+      const creditcard = { token, ...values };
+      assert.equal((await charge(number, {}, { order: { creditcard } })).status, "CO");
+      const other = valuesOf(await authenticated("4111111111111111"));
+      const changed = { order: { creditcard: { token, ...other } } };
+      assert.equal((await charge(number, {}, changed)).status, "CA", "of another card");
+    });
+
+    test("takes values of another 3-D Secure server as before", async () => {
+      const other = {
+        threeds_eci: "05",
+        threeds_cryptogram: "AAABBEg0VhI0VniQEjRWAAAAAAA=",
+        threeds_trxid: "c5b808e7-1de1-4069-a17b-f70d3b3b1645",
+      };
+      assert.deepEqual(await charge(number, other), { status: "CO", warnings: null });
+    });
+
+    for (const [what, card] of [
+      ["under way", "4000000000001091"],
+      ["refused", "4000000000001034"],
+    ] as const) {
+      test(`never charges an authentication that is ${what} as authenticated`, async () => {
+        const { threeds_trxid } = valuesOf(await authenticated(card));
+        const invented = {
+          threeds_trxid,
+          threeds_eci: "05",
+          threeds_cryptogram: "AAABBEg0VhI0VniQEjRWAAAAAAA=",
+        };
+        assert.equal((await charge(card, invented)).status, "CA");
+        assert.equal((await charge(card, {})).status, "CO", "control: without 3-D Secure");
+      });
+    }
+  });
+
   test("authenticates once: the same request again has the same result", async () => {
     const one = await begun();
     const first = await ask("authentications", requestOf("4000000000001000", one));

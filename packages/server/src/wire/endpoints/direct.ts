@@ -2,6 +2,7 @@ import { wirePaths } from "../../interface/paths.ts";
 import { acting } from "../permission.ts";
 import { findPayment } from "../../operations/repeated-requests.ts";
 import { PaymentCodeTaken } from "../../operations/payment-code-taken.ts";
+import { maskedPanOf } from "../../operations/masked-pan-of.ts";
 import { direct, type Direct } from "../../operations/direct.ts";
 import type { DirectInput } from "../../operations/direct-input.ts";
 import { formatTimestamp } from "../../kernel/calendar.ts";
@@ -20,6 +21,7 @@ import {
   directRules,
   directLongest,
 } from "../requests/direct-request.ts";
+import { problemOfProof } from "../requests/issued-proof.ts";
 import type { KeyedEndpoint, WireRequest } from "../endpoint.ts";
 import { nodeOf } from "../requests/fields.ts";
 import { paymentAnswer, wireStatusOf } from "../answers/payment-answer.ts";
@@ -56,7 +58,24 @@ export function directEndpoint({
   clockOf,
   sandbox,
   addressCheck,
+  authenticatorOf,
 }: EndpointDeps): KeyedEndpoint {
+  /** The account with the issuer's answer to values of 3-D Secure that it did not issue so. */
+  const withIssuersAnswer = async (
+    account: Account,
+    read: DirectInput,
+    warnings: string[],
+  ): Promise<Account> => {
+    const authenticator =
+      read.order.threeDSecure === undefined ? undefined : authenticatorOf(account);
+    if (authenticator === undefined) return account;
+    const problem = await problemOfProof(authenticator, account.id, read, (token) =>
+      runner.run(maskedPanOf, account, { token }),
+    );
+    if (problem === undefined) return account;
+    warnings.push(`The simulated issuer declines the 3-D Secure values: ${problem}`);
+    return declining(account);
+  };
   return {
     path: wirePaths.direct,
     doc,
@@ -89,7 +108,10 @@ export function directEndpoint({
           if (sandbox !== undefined) warnings.push(...threeDSecureWarnings(read));
           const checked = withUsableAddress(read, addressCheck(account), warnings);
           return answerOf(
-            await runner.run(direct, account, { ...checked, request: named?.digest }),
+            await runner.run(direct, await withIssuersAnswer(account, checked, warnings), {
+              ...checked,
+              request: named?.digest,
+            }),
             account,
           );
         } finally {
@@ -99,6 +121,15 @@ export function directEndpoint({
       return withWarnings(answer, warnings);
     },
   };
+}
+
+/** As the issuer does with a proof that it cannot verify. */
+function declining(account: Account): Account {
+  const simulator = {
+    ...account.settings.simulator,
+    fault: { decline: "three_d_secure_required" },
+  } as const;
+  return { ...account, settings: { ...account.settings, simulator } };
 }
 
 /**
