@@ -132,7 +132,12 @@ export class RecordKeys {
     const { vault } = await openRecordKeys(
       configReading.config,
       { clock, random: this.#random },
-      { store, stored, root: this.#root, pair: Promise.resolve(pair) },
+      {
+        store,
+        stored,
+        remote: { first: this.#root, next: undefined },
+        pair: Promise.resolve(pair),
+      },
     );
     return vault;
   }

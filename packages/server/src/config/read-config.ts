@@ -2,6 +2,7 @@ import { ownValue } from "../kernel/own.ts";
 import { Secret } from "../kernel/secret.ts";
 import { isGuessable } from "../kernel/guessable.ts";
 import { suggestionFor } from "../kernel/suggestion.ts";
+import { firstRootKey, nextRootKey, rootKeyProblems } from "./root-key-place.ts";
 import { isLoopbackHost, type Reading } from "./readers.ts";
 import { type Config, type SettingName, settingRows } from "./settings.ts";
 
@@ -84,7 +85,7 @@ export function readConfig(sources: ConfigSources): ConfigReading {
       ...acquirerProblems(values),
       ...databaseProblems(values),
       ...tlsProblems(values),
-      ...rootKeyProblems(values),
+      ...placesOfRootKeys(values),
       ...recoveryKeyProblems(values),
       ...keyProblems(values),
       ...fixtureProblems(values),
@@ -231,42 +232,11 @@ function tlsProblems(values: Readonly<Record<string, unknown>>): string[] {
   ];
 }
 
-/** Credentials and an address for a key service that is used, and for no other. */
-function rootKeyProblems(values: Readonly<Record<string, unknown>>): string[] {
-  const { rootKey, rootKeySecretFile, rootKeyCa, rootKeyEndpoint, pkcs11Module, dataDirectory } =
-    values as Partial<Config>;
-  if (rootKey === undefined) return [];
-  const ofPkcs11 =
-    pkcs11Module === undefined || rootKey.kind === "pkcs11"
-      ? []
-      : ["COFRE_PKCS11_MODULE needs COFRE_ROOT_KEY with pkcs11:."];
-  if (rootKey.kind === "file") {
-    const left = [
-      ...(rootKeySecretFile === undefined ? [] : ["COFRE_ROOT_KEY_SECRET_FILE"]),
-      ...(rootKeyCa === undefined ? [] : ["COFRE_ROOT_KEY_CA"]),
-      ...(rootKeyEndpoint === undefined ? [] : ["COFRE_ROOT_KEY_ENDPOINT"]),
-    ];
-    return [
-      ...ofPkcs11,
-      ...left.map((name) => `${name} needs COFRE_ROOT_KEY with the address of a key service.`),
-    ];
-  }
-  const problems: string[] = ofPkcs11;
-  if (rootKey.kind === "pkcs11") problems.push(...moduleProblems(values));
-  // A container of AWS has credentials of its own.
-  if (rootKeySecretFile === undefined && rootKey.kind !== "aws-kms")
-    problems.push("COFRE_ROOT_KEY needs COFRE_ROOT_KEY_SECRET_FILE with the credentials.");
-  if (dataDirectory === ":memory:")
-    problems.push(
-      "COFRE_ROOT_KEY needs a persistent COFRE_DATA_DIR, which has the keys that it wraps.",
-    );
-  if (rootKey.kind === "transit" && rootKeyEndpoint !== undefined)
-    problems.push("COFRE_ROOT_KEY_ENDPOINT is for aws-kms only: COFRE_ROOT_KEY has the address.");
-  if (rootKey.kind === "aws-kms" && rootKey.url === undefined && rootKeyEndpoint === undefined)
-    problems.push(
-      "COFRE_ROOT_KEY is in a partition whose address COFRE_ROOT_KEY_ENDPOINT must name.",
-    );
-  return problems;
+function placesOfRootKeys(values: Readonly<Record<string, unknown>>): string[] {
+  const config = values as Partial<Config>;
+  return [firstRootKey(config), nextRootKey(config)].flatMap((place) =>
+    rootKeyProblems(place, config.dataDirectory),
+  );
 }
 
 /** The fingerprint is pinned in the configuration: a program that replaces the file gets no key. */
@@ -282,18 +252,6 @@ function recoveryKeyProblems(values: Readonly<Record<string, unknown>>): string[
   return dataDirectory === ":memory:"
     ? ["COFRE_RECOVERY_KEY needs a persistent COFRE_DATA_DIR, which has the keys to recover."]
     : [];
-}
-
-/** A token is reached by its module, and not by an address. */
-function moduleProblems(values: Readonly<Record<string, unknown>>): string[] {
-  const { rootKeyCa, rootKeyEndpoint, pkcs11Module } = values as Partial<Config>;
-  return [
-    ...(pkcs11Module === undefined
-      ? ["COFRE_ROOT_KEY needs COFRE_PKCS11_MODULE with the path of the maker's library."]
-      : []),
-    ...(rootKeyCa === undefined ? [] : ["COFRE_ROOT_KEY_CA is not for pkcs11."]),
-    ...(rootKeyEndpoint === undefined ? [] : ["COFRE_ROOT_KEY_ENDPOINT is for aws-kms only."]),
-  ];
 }
 
 const shortestKeyBeyondLoopback = 16;

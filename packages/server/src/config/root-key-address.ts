@@ -40,19 +40,30 @@ const domains = new Map([
   ["aws-cn", "amazonaws.com.cn"],
 ]);
 
+/** A root key that is not a file. */
+export type ServiceRootKey = Exclude<RootKeyAddress, { readonly kind: "file" }>;
+
 export function readRootKey(text: string): Reading<RootKeyAddress> {
   if (text === "file") return { value: { kind: "file" } };
-  const [, service, rest = ""] = /^(transit|aws-kms|pkcs11):(.*)$/s.exec(text) ?? [];
+  const reading = readServiceRootKey(text);
+  return "problem" in reading && !services.test(text)
+    ? { problem: `must be file, ${serviceForms}` }
+    : reading;
+}
+
+const services = /^(transit|aws-kms|pkcs11):(.*)$/s;
+const serviceForms =
+  "transit:https://HOST/v1/transit/KEY, aws-kms: with the ARN of a key, or pkcs11: with the attributes of a key";
+
+export function readServiceRootKey(text: string): Reading<ServiceRootKey> {
+  const [, service, rest = ""] = services.exec(text) ?? [];
   if (service === "transit") return readTransit(rest);
   if (service === "aws-kms") return readKeyArn(rest);
   if (service === "pkcs11") return readPkcs11(rest);
-  return {
-    problem:
-      "must be file, transit:https://HOST/v1/transit/KEY, aws-kms: with the ARN of a key, or pkcs11: with the attributes of a key",
-  };
+  return { problem: `must be ${serviceForms}` };
 }
 
-function readTransit(text: string): Reading<RootKeyAddress> {
+function readTransit(text: string): Reading<ServiceRootKey> {
   const url = URL.parse(text);
   const [, mount, key] = transitPath.exec(url?.pathname ?? "") ?? [];
   const isPlain =
@@ -67,7 +78,7 @@ function readTransit(text: string): Reading<RootKeyAddress> {
   return { value: { kind: "transit", url: new URL(url.origin), mount: mount.slice(0, -1), key } };
 }
 
-function readKeyArn(arn: string): Reading<RootKeyAddress> {
+function readKeyArn(arn: string): Reading<ServiceRootKey> {
   const [, partition = "", region] = keyArn.exec(arn) ?? [];
   if (region === undefined)
     return {
@@ -84,7 +95,7 @@ const tokenAttributes = ["token", "manufacturer", "model", "serial"] as const;
 const pkcs11Attributes: readonly string[] = [...tokenAttributes, "object", "id", "type"];
 
 /** RFC 7512, 2.3: attributes, each at most once, with percent-encoded values. */
-function readPkcs11(text: string): Reading<RootKeyAddress> {
+function readPkcs11(text: string): Reading<ServiceRootKey> {
   const form = "must be like pkcs11:token=NAME;serial=NUMBER;object=LABEL;id=%01";
   if (text.includes("?"))
     return {

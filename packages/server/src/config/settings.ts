@@ -11,7 +11,7 @@ import {
   readOwnKey,
   readUpstreamUrl,
 } from "./readers.ts";
-import { readRootKey } from "./root-key-address.ts";
+import { readRootKey, readServiceRootKey } from "./root-key-address.ts";
 
 interface Setting<Value> {
   readonly variable: `COFRE_${string}`;
@@ -129,6 +129,42 @@ export const settings = {
     fallback: "5000",
     read: wholeNumber(100, 60_000),
     doc: "Time limit of one call to the key service or to the HSM, in milliseconds.",
+  },
+  rootKeyNext: {
+    variable: "COFRE_ROOT_KEY_NEXT",
+    form: "as COFRE_ROOT_KEY, without file",
+    fallback: undefined,
+    read: readServiceRootKey,
+    doc: "A [second root key](key-services.md#two-root-keys): each of the two opens the keys, after `cofre keys add-root`.",
+  },
+  rootKeyNextSecretFile: {
+    variable: "COFRE_ROOT_KEY_NEXT_SECRET_FILE",
+    form: "file",
+    fallback: undefined,
+    read: readDirectory,
+    doc: "As COFRE_ROOT_KEY_SECRET_FILE, for the second root key.",
+  },
+  rootKeyNextModule: {
+    variable: "COFRE_ROOT_KEY_NEXT_PKCS11_MODULE",
+    form: "absolute path",
+    fallback: undefined,
+    read: readModulePath,
+    doc: "As COFRE_PKCS11_MODULE, for the second root key.",
+  },
+  rootKeyNextCa: {
+    variable: "COFRE_ROOT_KEY_NEXT_CA",
+    form: "certificates in PEM",
+    fallback: undefined,
+    secret: true,
+    read: readCertificates,
+    doc: "As COFRE_ROOT_KEY_CA, for the second root key.",
+  },
+  rootKeyNextEndpoint: {
+    variable: "COFRE_ROOT_KEY_NEXT_ENDPOINT",
+    form: "https://HOST[:PORT]",
+    fallback: undefined,
+    read: readUpstreamUrl,
+    doc: "As COFRE_ROOT_KEY_ENDPOINT, for the second root key.",
   },
   rootKeysFingerprint: {
     variable: "COFRE_ROOT_KEYS_FINGERPRINT",

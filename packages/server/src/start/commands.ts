@@ -22,7 +22,7 @@ import type { Vault } from "../vault/vault.ts";
 import { readOnlyKeyRecords, sharedKeyRecords } from "./key-record-storage.ts";
 import { openFileKeys, upgradeNoteOf } from "./open-file-keys.ts";
 import { openRecordsForReading, recordVault } from "./open-record-keys.ts";
-import { remoteRootKey } from "./open-root-key.ts";
+import { type RemoteRoots, remoteRootKeys } from "./open-root-key.ts";
 import { databaseFileOf, databaseOf } from "./open-store.ts";
 import { ownRandom, type Ports, systemPorts } from "./ports.ts";
 
@@ -76,15 +76,16 @@ async function entryCheckOf(
 ): Promise<((row: AuditRow) => boolean) | undefined> {
   const { dataDirectory: directory } = config;
   if (directory === ":memory:") return undefined;
-  const root = remoteRootKey(config, systemPorts);
-  if (root === undefined && !(await hasKeyFiles(directory))) return undefined;
+  const remote = remoteRootKeys(config, systemPorts);
+  if (remote.first === undefined && remote.next === undefined && !(await hasKeyFiles(directory)))
+    return undefined;
   const held = (await hasWrappedKeys(directory)) ? undefined : await audit.keys();
   const stored = held === undefined ? [] : await sharedKeyRecords(held.keys);
   const { macs, upgrade } =
     held === undefined || stored.length === 0
-      ? await fileMacsOf(config, root)
+      ? await fileMacsOf(config, remote.first)
       : {
-          macs: await recordMacsOf(config, held.installation, stored, root),
+          macs: await recordMacsOf(config, held.installation, stored, remote),
           upgrade: noEarlierRows,
         };
   return (row) =>
@@ -95,13 +96,13 @@ async function recordMacsOf(
   config: Config,
   installation: string,
   stored: readonly KeyRecord[],
-  root: KeyProvider | undefined,
+  remote: RemoteRoots,
 ): Promise<RowMacs> {
   const records = readOnlyKeyRecords({
     keyRecords: async () => [],
     merchantKeyRecords: async () => [],
   });
-  const held = { installation, stored, root, records };
+  const held = { installation, stored, remote, records };
   return (await openRecordsForReading(config, systemPorts, held)).macs;
 }
 
@@ -191,12 +192,12 @@ async function vaultOf(
   ports: Ports,
   held: ReturnType<typeof openKeysOfFile>["held"],
 ): Promise<Vault> {
-  const root = remoteRootKey(config, ports);
+  const remote = remoteRootKeys(config, ports);
   const stored = held === undefined ? [] : await sharedKeyRecords(held.keys);
   if (held === undefined || stored.length === 0)
-    return (await openFileKeys(config, ports, root)).vault;
+    return (await openFileKeys(config, ports, remote.first)).vault;
   const { installation, keys } = held;
   const records = readOnlyKeyRecords(keys);
-  const opened = { installation, stored, root, records };
+  const opened = { installation, stored, remote, records };
   return recordVault(await openRecordsForReading(config, ports, opened), ports.random);
 }

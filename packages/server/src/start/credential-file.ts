@@ -10,14 +10,11 @@ const isPosix = process.platform !== "win32";
 /**
  * Reads a file with credentials as it is now. Follows links and accepts files that a group may
  * read: mounts of container platforms are made of both. Rejects with RootKeyError (`unauthorized`)
- * when the file cannot be read or every user of the machine may read it.
+ * when the file cannot be read or every user of the machine may read it. `variable` names it.
  */
-export async function readCredentialFile(path: string): Promise<Uint8Array> {
+export async function readCredentialFile(path: string, variable: string): Promise<Uint8Array> {
   const refuse = (problem: string): never => {
-    throw new RootKeyError(
-      "unauthorized",
-      `the file ${path} of COFRE_ROOT_KEY_SECRET_FILE ${problem}`,
-    );
+    throw new RootKeyError("unauthorized", `the file ${path} of ${variable} ${problem}`);
   };
   const file = await promises
     .open(path, "r")

@@ -82,9 +82,13 @@ export async function openFoundation(
   const { vault, upgrade, keySetId, remoteRoot: provider, recovery } = keys;
   if (keys.rootSet !== undefined) log.write(rootKeysEvent(keys.rootSet));
   if (recovery !== undefined) reportRecovery(log, recovery);
-  parts.defer(() => provider?.close?.());
-  if (provider !== undefined)
-    await startJobs([new RootKeyWatch({ provider, scheduler, log })], parts);
+  if (keys.isRootFileMissing)
+    log.write({ event: "root_key_unusable", keyId: "file", failure: "unavailable" });
+  for (const each of [provider, keys.nextRoot]) {
+    if (each === undefined) continue;
+    parts.defer(() => each.close?.());
+    await startJobs([new RootKeyWatch({ provider: each, scheduler, log })], parts);
+  }
   if (!isNew) await refuseOtherKeys(config, store, vault, keySetId);
   // A node of the previous version may return before the upgrade begins.
   if (upgrade.earlier !== "none" && config.databaseUrl !== undefined) upgrade.earlier = "written";

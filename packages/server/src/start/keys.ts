@@ -26,6 +26,10 @@ export interface Keys {
   readonly keySetId: string;
   /** The root key, if a key service holds it. */
   readonly remoteRoot: KeyProvider | undefined;
+  /** The second root key, if there is one. */
+  readonly nextRoot: KeyProvider | undefined;
+  /** The file `root.key` could not be opened, and the second root key has opened the keys. */
+  readonly isRootFileMissing: boolean;
   /** The set of root keys; undefined where keys are files. */
   readonly rootSet: StartedRootSet | undefined;
   /** Wraps for the recovery key, if there is one. */

@@ -29,6 +29,10 @@ export async function openFileKeys(
     throw new KeyringError(
       "COFRE_ROOT_KEYS_FINGERPRINT needs an installation that keeps its keys in the database; this one keeps them in files",
     );
+  if (config.rootKeyNext !== undefined)
+    throw new KeyringError(
+      "COFRE_ROOT_KEY_NEXT needs an installation that keeps its keys in the database; this one keeps them in files",
+    );
   const upgrade: RowUpgrade = { earlier: "read", lastUnkeyedEntry: 0 };
   // While a node of an earlier version may run, keys are wrapped so that it can unwrap them.
   const isSeparate = (): boolean => upgrade.earlier === "none";
@@ -65,6 +69,8 @@ export async function openFileKeys(
       earlier: { provider, isWritten: () => upgrade.earlier !== "none" },
     }),
     remoteRoot: root,
+    nextRoot: undefined,
+    isRootFileMissing: false,
     rootSet: undefined,
     recovery,
     vault,

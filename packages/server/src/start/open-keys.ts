@@ -8,7 +8,7 @@ import { sharedKeyRecords } from "./key-record-storage.ts";
 import type { Keys } from "./keys.ts";
 import { openFileKeys } from "./open-file-keys.ts";
 import { openRecordKeys } from "./open-record-keys.ts";
-import { remoteRootKey } from "./open-root-key.ts";
+import { remoteRootKeys } from "./open-root-key.ts";
 import { databaseFileOf } from "./open-store.ts";
 import type { Ports } from "./ports.ts";
 
@@ -32,15 +32,15 @@ export async function openKeys(
   create: boolean,
   pair?: Promise<RsaPair>,
 ): Promise<Keys> {
-  const root = remoteRootKey(config, ports);
+  const remote = remoteRootKeys(config, ports);
   const stored = await sharedKeyRecords(store.keys);
   const { dataDirectory } = config;
   const isNew = create && (dataDirectory === ":memory:" || !(await hasWrappedKeys(dataDirectory)));
   if (stored.length > 0 || isNew)
-    return await openRecordKeys(config, ports, { store, stored, root, pair });
+    return await openRecordKeys(config, ports, { store, stored, remote, pair });
   if (config.environment === "production")
     throw new KeyringError(
       `${dataDirectory} has keys of an earlier version, which production does not use: name an empty COFRE_DATA_DIR`,
     );
-  return await openFileKeys(config, ports, root);
+  return await openFileKeys(config, ports, remote.first);
 }

@@ -25,6 +25,7 @@ import type { Vault } from "../vault/vault.ts";
 import { sharedKeyRecords, storedKeyRecords } from "./key-record-storage.ts";
 import type { Keys } from "./keys.ts";
 import { openRecoveryKey } from "./open-recovery-key.ts";
+import type { RemoteRoots } from "./open-root-key.ts";
 import { ownRandom, type Ports } from "./ports.ts";
 
 type KeyStore = Pick<RunningStore, "keys" | "users" | "identity">;
@@ -33,8 +34,7 @@ interface RecordKeysOptions {
   readonly store: KeyStore;
   /** The shared records in the store; none in a new installation. */
   readonly stored: readonly KeyRecord[];
-  /** The root key, if a key service holds it. */
-  readonly root: KeyProvider | undefined;
+  readonly remote: RemoteRoots;
   /** Made into the key pair of notifications by a new installation. */
   readonly pair: Promise<RsaPair> | undefined;
 }
@@ -46,11 +46,12 @@ interface RecordKeysOptions {
 export async function openRecordKeys(
   config: Config,
   { clock, random }: Pick<Ports, "clock" | "random">,
-  { store, stored, root, pair }: RecordKeysOptions,
+  { store, stored, remote, pair }: RecordKeysOptions,
 ): Promise<Keys> {
   const create = stored.length === 0;
   const recovery = await openRecoveryKey(config);
-  const roots = new RootKeys([await recordRootOf(config, root, create)], recovery);
+  const providers = await recordRootsOf(config, remote, create);
+  const roots = new RootKeys(providers, recovery);
   const installation = await installationIdOf(store, config, create ? random : undefined);
   const open = async (records: readonly KeyRecord[]): Promise<RecordKeyring> =>
     await RecordKeyring.open({
@@ -77,7 +78,9 @@ export async function openRecordKeys(
       random: ownRandom,
       earlier: undefined,
     }),
-    remoteRoot: root,
+    remoteRoot: remote.first,
+    nextRoot: remote.next,
+    isRootFileMissing: remote.first === undefined && providers[0] === remote.next,
     rootSet: { ...rootSetOf(keyring), isChanged },
     recovery,
     vault: recordVault(keyring, random),
@@ -136,15 +139,15 @@ export async function openRecordsForReading(
   {
     installation,
     stored,
-    root,
+    remote,
     records,
-  }: Pick<RecordKeysOptions, "stored" | "root"> & {
+  }: Pick<RecordKeysOptions, "stored" | "remote"> & {
     readonly installation: string;
     readonly records: KeyRecords;
   },
 ): Promise<RecordKeyring> {
   return await RecordKeyring.open({
-    roots: new RootKeys([await recordRootOf(config, root, false)], undefined),
+    roots: new RootKeys(await recordRootsOf(config, remote, false), undefined),
     records: () => records,
     stored,
     installation,
@@ -166,14 +169,24 @@ function createWorldVault(installation: string, random: Ports["random"]): Vault 
   });
 }
 
-/** The holder of the root key: a service, the file `root.key`, or this process's memory. */
-async function recordRootOf(
+/**
+ * The holders of the root keys: services, the file `root.key`, or this process's memory. A file that
+ * cannot be opened is left out if there is another root key.
+ */
+async function recordRootsOf(
   { dataDirectory: directory, environment }: Config,
-  root: KeyProvider | undefined,
+  { first, next }: RemoteRoots,
   create: boolean,
-): Promise<KeyProvider> {
-  if (directory === ":memory:") return root ?? createMemoryKeyProvider(ownRandom);
-  return (await openKeyFiles({ directory, environment, create, random: ownRandom, root })).provider;
+): Promise<readonly KeyProvider[]> {
+  const others = next === undefined ? [] : [next];
+  if (directory === ":memory:") return [first ?? createMemoryKeyProvider(ownRandom), ...others];
+  const options = { directory, environment, create, random: ownRandom, root: first };
+  try {
+    return [(await openKeyFiles(options)).provider, ...others];
+  } catch (error) {
+    if (create || next === undefined || !(error instanceof KeyringError)) throw error;
+    return others;
+  }
 }
 
 /**

@@ -1,4 +1,5 @@
 import { containerVariables, environmentOfModules } from "../config/environment.ts";
+import { firstRootKey, nextRootKey, type RootKeyPlace } from "../config/root-key-place.ts";
 import type { Config } from "../config/settings.ts";
 import { type KeyProvider, RootKeyError } from "../vault/key-provider.ts";
 import {
@@ -13,34 +14,50 @@ import { createTransitKeyProvider } from "../vault/providers/transit-key-provide
 import { readCredentialFile } from "./credential-file.ts";
 import { ownRandom, type Ports } from "./ports.ts";
 
-/** The provider of the root key, if a key service or an HSM holds it. Does not call it. */
-export function remoteRootKey(
-  config: Config,
-  { clock, scheduler, elapsedMs }: Pick<Ports, "clock" | "scheduler" | "elapsedMs">,
+type RootPorts = Pick<Ports, "clock" | "scheduler" | "elapsedMs">;
+
+/** Root keys that a key service or an HSM holds. */
+export interface RemoteRoots {
+  /** Undefined: the root key is the file `root.key`. */
+  readonly first: KeyProvider | undefined;
+  readonly next: KeyProvider | undefined;
+}
+
+/** Does not call the services. */
+export function remoteRootKeys(config: Config, ports: RootPorts): RemoteRoots {
+  return {
+    first: providerAt(firstRootKey(config), config, ports),
+    next: providerAt(nextRootKey(config), config, ports),
+  };
+}
+
+function providerAt(
+  { variable, address, secretFile, ca, endpoint, module: modulePath }: RootKeyPlace,
+  { environment, rootKeyTimeoutMs: timeoutMs }: Config,
+  { clock, scheduler, elapsedMs }: RootPorts,
 ): KeyProvider | undefined {
-  const { rootKey, rootKeySecretFile, rootKeyEndpoint, rootKeyTimeoutMs: timeoutMs } = config;
-  const read = () => readCredentialFile(rootKeySecretFile ?? "");
-  const own = { read, environment: config.environment, random: ownRandom };
-  if (rootKey.kind === "file") return undefined;
-  if (rootKey.kind === "pkcs11") {
-    const module = config.pkcs11Module ?? "";
+  const read = () => readCredentialFile(secretFile ?? "", `${variable}_SECRET_FILE`);
+  const own = { read, environment, random: ownRandom };
+  if (address === undefined || address.kind === "file") return undefined;
+  if (address.kind === "pkcs11") {
+    const module = modulePath ?? "";
     const process = { module, variables: environmentOfModules(), scheduler, timeoutMs };
-    return createPkcs11KeyProvider({ ...own, ...process, elapsedMs, key: rootKey });
+    return createPkcs11KeyProvider({ ...own, ...process, elapsedMs, key: address });
   }
-  const url = rootKeyEndpoint ?? rootKey.url;
+  const url = endpoint ?? address.url;
   if (url === undefined) return undefined;
   const limits = { scheduler, timeoutMs, ca: undefined };
-  const client = createServiceClient({ ...limits, url, ca: config.rootKeyCa?.reveal() });
-  if (rootKey.kind === "aws-kms") {
-    const { arn, region } = rootKey;
+  const client = createServiceClient({ ...limits, url, ca: ca?.reveal() });
+  if (address.kind === "aws-kms") {
+    const { arn, region } = address;
     const credentials =
-      rootKeySecretFile === undefined
+      secretFile === undefined
         ? ofContainer((address) => createServiceClient({ ...limits, url: address }))
         : fileCredentials(read);
     const place = { client, clock, arn, region, host: url.host };
     return createAwsKmsKeyProvider({ ...own, ...place, credentials });
   }
-  const { mount, key } = rootKey;
+  const { mount, key } = address;
   return createTransitKeyProvider({ ...own, client, elapsedMs, mount, key });
 }
 
@@ -56,6 +73,9 @@ function ofContainer(clientOf: (url: URL) => ServiceClient): ReadAwsCredentials 
       );
     };
   const { tokenFile } = variables;
-  const readToken = tokenFile === undefined ? undefined : () => readCredentialFile(tokenFile);
+  const readToken =
+    tokenFile === undefined
+      ? undefined
+      : () => readCredentialFile(tokenFile, "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
   return containerCredentials({ client: clientOf(url), url, readToken });
 }

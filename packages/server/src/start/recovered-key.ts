@@ -3,7 +3,7 @@ import { KeyringError } from "../vault/key-provider.ts";
 import type { RecoveryKey } from "../vault/recovery/recovery-key.ts";
 import { recoverableKeyOf } from "../vault/recovery/recovery-wraps.ts";
 import { createRootKey, openKeyFiles } from "../vault/root-key-file.ts";
-import { remoteRootKey } from "./open-root-key.ts";
+import { remoteRootKeys } from "./open-root-key.ts";
 import { ownRandom, systemPorts } from "./ports.ts";
 
 /** Opens one wrapped key; the caller wipes it. Rejects with KeyringError. */
@@ -32,7 +32,7 @@ export async function openNewRoot(
   environment: string,
 ): ReturnType<typeof openKeyFiles> {
   const { dataDirectory: directory } = config;
-  const root = remoteRootKey(config, systemPorts);
+  const { first: root } = remoteRootKeys(config, systemPorts);
   if (root === undefined) await createRootKey(directory, environment, ownRandom);
   return openKeyFiles({ directory, environment, create: false, random: ownRandom, root });
 }

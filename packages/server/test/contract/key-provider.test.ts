@@ -54,7 +54,7 @@ describeKeyProvider("a transit service", async (context) => {
     transitProvider({
       url: service.url,
       key,
-      read: () => readCredentialFile(file),
+      read: () => readCredentialFile(file, "COFRE_ROOT_KEY_SECRET_FILE"),
       isSilent: () => service.mode === "silent",
     });
   const answering = (name: string, status: number, body: unknown) => ({
@@ -135,7 +135,7 @@ describeKeyProvider("AWS KMS", async (context) => {
     kmsProvider({
       url: service.url,
       arn: arnOf(id),
-      read: () => readCredentialFile(file),
+      read: () => readCredentialFile(file, "COFRE_ROOT_KEY_SECRET_FILE"),
       isSilent: () => service.mode === "silent",
     });
   const one = keys.get(arnOf("1"));
