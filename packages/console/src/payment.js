@@ -25,7 +25,7 @@ import { priceSentence, problemWords, sentenceOf } from "./sentences.js";
 import { isSandbox, mayDo } from "./session.js";
 import { say, shown } from "./shown.js";
 import { clock, shell } from "./state.js";
-import { messagesOf, parties, sinceText, stepsOf } from "./story.js";
+import { messagesOf, partiesOf, sinceText, stepsOf } from "./story.js";
 import {
   isHash,
   accountWords,
@@ -241,7 +241,7 @@ function Diagram({ messages }) {
   const [first] = rows;
   if (first === undefined) return null;
   const height = top + rows.length * rowHeight + 6;
-  const shownParties = parties.slice(
+  const shownParties = partiesOf(rows).slice(
     0,
     1 + Math.max(...rows.flatMap(({ from, to }) => [from, to])),
   );

@@ -2,7 +2,7 @@
 // Independent of the document.
 import { amountText, countText, decimalText } from "./format.js";
 import { t } from "./language.js";
-import { outcomeWords, own, reasonWords, resultWords } from "./words.js";
+import { authenticationWords, outcomeWords, own, reasonWords, resultWords } from "./words.js";
 
 /** @import { Entry, Posting, Price, Violation } from "./api.js" */
 
@@ -18,12 +18,32 @@ export function sentenceOf({ kind, text, data }) {
 
 /** @type {Readonly<Record<string, (data: Entry["data"]) => string | undefined>>} */
 const sentences = {
+  authentication: authenticationSentence,
   request: requestSentence,
   fact: factSentence,
   call: callSentence,
   notification: notificationSentence,
   attempt: attemptSentence,
 };
+
+/** @type {Readonly<Record<string, string>>} */
+const authentications = {
+  AReq: t("authentication.AReq"),
+  ARes: t("authentication.ARes"),
+  CReq: t("authentication.CReq"),
+  CRes: t("authentication.CRes"),
+  RReq: t("authentication.RReq"),
+};
+
+/** @param {Data} data */
+function authenticationSentence({ message, status }) {
+  const text = own(authentications, word(message));
+  if (text === undefined) return undefined;
+  if (status === undefined) return `${text}.`;
+  return status === "lost"
+    ? `${t("authentication.lost", { text })}.`
+    : `${text}: ${authenticationWords(word(status))}.`;
+}
 
 /** @type {Readonly<Record<string, (request: string) => string>>} */
 const senders = {

@@ -2,22 +2,28 @@
 // list. Independent of the document.
 import { amountText } from "./format.js";
 import { t } from "./language.js";
-import { own, resultWords } from "./words.js";
+import { authenticationWords, own, resultWords } from "./words.js";
 
 /** @import { Delivery, Entry } from "./api.js" */
 
-/** The parties of a diagram, from left to right. */
-export const parties = /** @type {const} */ ([
-  t("party.shop"),
-  "Cofre",
-  t("party.acquirer"),
-  t("party.receivers"),
-]);
+/**
+ * The parties of a diagram, from left to right. The cardholder's bank is beside the acquirer.
+ * @param {readonly Message[]} messages
+ */
+export function partiesOf(messages) {
+  const hasBank = messages.some(({ isOfBank }) => isOfBank === true);
+  return /** @type {const} */ ([
+    t("party.shop"),
+    "Cofre",
+    hasBank ? t("party.acquirer_and_bank") : t("party.acquirer"),
+    t("party.receivers"),
+  ]);
+}
 
 /**
  * A message between two parties, by their places. `isLost`: it did not arrive, or is not answered.
- * @typedef {{ at: string, from: number, to: number, text: string, colour: string, isLost: boolean
- * }} Message
+ * @typedef {{ at: string, from: number, to: number, text: string, colour: string, isLost: boolean,
+ * isOfBank?: true }} Message
  */
 /**
  * An entry of the list, with the attempts of a notification in one. `calls`: those of which the
@@ -49,7 +55,8 @@ export function messagesOf(entries) {
     if (kind === "request") {
       messages.push(messageOf(at, shop, cofre, requestText(data, currency), "over"));
       open = { until: Date.parse(at) + numberOf(data["duration_ms"]), message: answerOf(at, data) };
-    } else if (kind === "call") messages.push(...callMessages(at, data, currency));
+    } else if (kind === "authentication") messages.push(...authenticationMessages(at, data));
+    else if (kind === "call") messages.push(...callMessages(at, data, currency));
     else if (kind === "notification") {
       close();
       messages.push(...deliveryMessages(at, data));
@@ -174,6 +181,36 @@ function callMessages(at, data, currency) {
     sent,
     messageOf(answeredAt, acquirer, cofre, words, isBack && colour === "good" ? "back" : colour),
   ];
+}
+
+/**
+ * Between whom the messages of 3-D Secure are. The browser is on the shop's side.
+ * @type {Readonly<Record<string, readonly [from: number, to: number]>>}
+ */
+const ways = {
+  AReq: [cofre, acquirer],
+  ARes: [acquirer, cofre],
+  CReq: [shop, acquirer],
+  CRes: [acquirer, shop],
+  RReq: [acquirer, cofre],
+};
+
+/**
+ * A message of 3-D Secure with its transStatus.
+ * @param {string} at
+ * @param {Entry["data"]} data
+ * @returns {readonly Message[]}
+ */
+function authenticationMessages(at, data) {
+  const name = textOf(data["message"]);
+  const way = own(ways, name);
+  if (way === undefined) return [];
+  const status = textOf(data["status"]);
+  const isLost = status === "lost";
+  const shown = status === "" || isLost ? name : `${name} ${authenticationWords(status)}`;
+  const isBad = isLost || ["N", "R", "U", "not_completed"].includes(status);
+  const colour = isBad ? "bad" : status === "Y" || status === "A" ? "good" : "over";
+  return [{ ...messageOf(at, ...way, shown, colour, isLost), isOfBank: true }];
 }
 
 /**

@@ -97,6 +97,7 @@ export function stateWords(state) {
 
 /** @type {Readonly<Record<string, string>>} */
 const kinds = {
+  authentication: t("kind.authentication"),
   request: t("kind.request"),
   fact: t("kind.fact"),
   call: t("kind.call"),
@@ -392,4 +393,12 @@ export function detailWords(detail) {
       return words?.(value, other) ?? part;
     })
     .join(", ");
+}
+
+/**
+ * A transStatus of 3-D Secure: its letter, or that the challenge was not completed.
+ * @param {string} status
+ */
+export function authenticationWords(status) {
+  return status === "not_completed" ? t("authentication.not_completed") : status;
 }

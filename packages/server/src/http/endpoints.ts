@@ -121,7 +121,12 @@ function accountEndpoints(parts: EndpointsParts): readonly Endpoint[] {
       ? []
       : [
           requestsEndpoint(recorder),
-          timelineEndpoint({ runner, storeOf: ({ id }) => paymentServices.of(id).store, recorder }),
+          timelineEndpoint({
+            runner,
+            storeOf: ({ id }) => paymentServices.of(id).store,
+            recorder,
+            authenticatorOf: deps.authenticatorOf,
+          }),
         ]),
     settingsEndpoint(runner, { forget }, connectorNames, addressCheck),
   ];

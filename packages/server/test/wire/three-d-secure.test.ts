@@ -220,6 +220,41 @@ describe("the browser library's 3-D Secure", () => {
       assert.deepEqual(await charge(number, other), { status: "CO", warnings: null });
     });
 
+    test("shows the authentication in the payment's timeline, and in the console's diagram", async () => {
+      await charge(number, valuesOf(await authenticated(number)));
+      const timelineOf = async (code: string) => {
+        const { body } = await server.postJson("/__cofre/timeline", {
+          integration_key: integrationKey,
+          merchant_payment_code: code,
+        });
+        return body["entries"] as readonly { readonly kind: string; readonly text: string }[];
+      };
+      const entries = await timelineOf(`threeds-proof-${orders}`);
+      assert.deepEqual(
+        entries.slice(0, 2).map(({ kind, text }) => `${kind}: ${text.slice(0, 45)}`),
+        [
+          "authentication: The bank was asked to authenticate the cardho",
+          "authentication: The bank answered (ARes): Y.",
+        ],
+      );
+      const folder = new URL("../../../console/src/", import.meta.url);
+      const { messagesOf, partiesOf } = (await import(new URL("story.js", folder).href)) as {
+        readonly messagesOf: (from: typeof entries) => readonly { readonly text: string }[];
+        readonly partiesOf: (messages: readonly object[]) => readonly string[];
+      };
+      const messages = messagesOf(entries);
+      assert.deepEqual(
+        messages.slice(0, 2).map(({ text }) => text),
+        ["AReq", "ARes Y"],
+      );
+      assert.equal(partiesOf(messages)[2], "Acquirer and bank");
+
+      await charge(number, {});
+      const plain = await timelineOf(`threeds-proof-${orders}`);
+      assert.ok(plain.every(({ kind }) => kind !== "authentication"));
+      assert.equal(partiesOf(messagesOf(plain))[2], "Acquirer");
+    });
+
     for (const [what, card] of [
       ["under way", "4000000000001091"],
       ["refused", "4000000000001034"],

@@ -8,7 +8,7 @@ import type { Delivery } from "../../notification/events.ts";
 import type { OutboxRow, Store } from "../../stores/store.ts";
 import type { Recorder } from "../../sandbox/recording/recorder.ts";
 import type { Endpoint } from "../../wire/endpoint.ts";
-import { answering, type OperationRunner } from "../../wire/endpoints/deps.ts";
+import { answering, type EndpointDeps, type OperationRunner } from "../../wire/endpoints/deps.ts";
 import { renderPayment } from "../../wire/answers/payment-answer.ts";
 import { readSelector } from "../../wire/requests/payment-request.ts";
 import { timelineKinds, timelineOf } from "./timeline-entries.ts";
@@ -25,6 +25,7 @@ export interface TimelineDeps {
     account: Account,
   ) => Pick<Store, "notificationsOfPayment" | "deliveriesBetween">;
   readonly recorder: Pick<Recorder, "of">;
+  readonly authenticatorOf: EndpointDeps["authenticatorOf"];
 }
 
 const maxNotifications = 50;
@@ -80,7 +81,7 @@ const doc: EndpointDoc = {
   tag: "Sandbox",
   summary: "Get a payment's timeline",
   description:
-    "Requests, facts with their postings, acquirer calls, notifications and delivery attempts, as one list in order of time. Requests, calls and attempts are kept in memory only, since `recording.since`.",
+    "The simulated 3-D Secure authentication, requests, facts with their postings, acquirer calls, notifications and delivery attempts, as one list in order of time. Requests, calls and attempts are kept in memory only, since `recording.since`.",
   fields: paymentFields,
   answer: answerSchema,
   errors: readErrors,
@@ -96,7 +97,12 @@ const doc: EndpointDoc = {
  * from the store; requests, calls and attempts are those that this process has recorded since it
  * started.
  */
-export function timelineEndpoint({ runner, storeOf, recorder }: TimelineDeps): Endpoint {
+export function timelineEndpoint({
+  runner,
+  storeOf,
+  recorder,
+  authenticatorOf,
+}: TimelineDeps): Endpoint {
   return {
     path: "/__cofre/timeline",
     doc,
@@ -116,7 +122,18 @@ export function timelineEndpoint({ runner, storeOf, recorder }: TimelineDeps): E
         const recording = recorder.of(account.id);
         const { since } = recording;
         const notified = await notificationsOf(storeOf(account), account.id, payment.id);
-        const { entries, leftOut } = timelineOf({ ...explained, ...notified, recording });
+        const { transactionId, xid } = payment.order.threeDSecure ?? {};
+        const authentication = authenticatorOf(account)?.issuerOf(account.id, {
+          transactionId,
+          xid,
+          cryptogram: undefined,
+        });
+        const { entries, leftOut } = timelineOf({
+          ...explained,
+          ...notified,
+          recording,
+          authentication,
+        });
         const body = {
           hash: payment.id,
           merchant_payment_code: payment.order.code,

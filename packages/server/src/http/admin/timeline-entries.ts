@@ -1,3 +1,4 @@
+import type { SimulatedAuthentication } from "../../authentication/simulated-authenticator.ts";
 import { formatInstant } from "../../kernel/calendar.ts";
 import type { Instant } from "../../kernel/instant.ts";
 import type { ExplainedPayment } from "../../operations/explain-payment.ts";
@@ -8,9 +9,23 @@ import type { OutboxRow } from "../../stores/store.ts";
 import type { Recording, RecordedRequest } from "../../sandbox/recording/recorder.ts";
 import { maskedText } from "../../wire/decode/card-like.ts";
 import { attemptView, callView, concernedBy, requestView } from "../recording/recorded-view.ts";
-import { attemptText, callText, factText, notificationText, requestText } from "./timeline-text.ts";
+import {
+  attemptText,
+  authenticationText,
+  callText,
+  factText,
+  notificationText,
+  requestText,
+} from "./timeline-text.ts";
 
-export const timelineKinds = ["request", "fact", "call", "notification", "attempt"] as const;
+export const timelineKinds = [
+  "authentication",
+  "request",
+  "fact",
+  "call",
+  "notification",
+  "attempt",
+] as const;
 
 export interface TimelineEntry {
   readonly at: string;
@@ -37,6 +52,8 @@ export interface TimelineSources extends ExplainedPayment {
   readonly recording: Recording;
   readonly notifications: readonly OutboxRow[];
   readonly deliveries: readonly Delivery[];
+  /** The simulated authentication whose values the payment has. */
+  readonly authentication: SimulatedAuthentication | undefined;
 }
 
 /** An entry and its position: by time, then in the order in which the events were recorded. */
@@ -57,6 +74,7 @@ export function timelineOf(sources: TimelineSources): Timeline {
   const calls = recording.calls.filter(({ paymentId }) => paymentId === payment.id);
   const attempts = recording.attempts.filter(({ paymentId }) => paymentId === payment.id);
   const placed: Placed[] = [
+    ...authenticationsOf(sources.authentication),
     ...sources.history.flatMap((row) => factsOf(row, sequenceOf(row.version), sources)),
     ...sources.notifications.map((row) =>
       notificationOf(row, sequenceOf(row.version), sources.deliveries),
@@ -106,6 +124,21 @@ function placedAs(
   data: TimelineEntry["data"],
 ): Placed {
   return { at, sequence, rank: 0, entry: { at: formatInstant(at), kind, text, data } };
+}
+
+/** Its messages, which were sent before the payment was made. */
+function authenticationsOf(found: SimulatedAuthentication | undefined): readonly Placed[] {
+  if (found === undefined) return [];
+  return found.messages.map(({ at, name, status }, rank) => {
+    const entry: TimelineEntry = {
+      at: formatInstant(at),
+      kind: "authentication",
+      text: authenticationText(name, status),
+      data: { message: name, status, id: found.id, transaction_id: found.directoryServerId },
+    };
+    // Before the payment's own first version.
+    return { at, sequence: -1, rank: rank - found.messages.length, entry };
+  });
 }
 
 function factsOf(

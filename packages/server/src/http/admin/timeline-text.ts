@@ -1,3 +1,4 @@
+import type { AuthenticationMessage } from "../../authentication/simulated-authenticator.ts";
 import { scaleOf } from "../../kernel/currency.ts";
 import { formatAmount } from "../../kernel/money.ts";
 import type { EntryKind, JournalEntry, LedgerAccount } from "../../ledger/journal.ts";
@@ -187,6 +188,25 @@ export function attemptText({
       ? "was dropped by the account's chaos"
       : `failed (${outcome.replaceAll("_", " ")})`;
   return `Attempt ${attempt} to deliver notification ${number} to ${endpoint} ${how}${verdicts[verdict]}.`;
+}
+
+const authenticationTexts = {
+  AReq: "The bank was asked to authenticate the cardholder (AReq).",
+  ARes: "The bank answered (ARes)",
+  CReq: "The browser opened the challenge of the bank (CReq).",
+  CRes: "The browser reported that the challenge is over (CRes), which has no effect",
+  RReq: "The bank sent the result of the challenge (RReq)",
+} as const satisfies Record<AuthenticationMessage["name"], string>;
+
+export function authenticationText(
+  name: AuthenticationMessage["name"],
+  status: AuthenticationMessage["status"],
+): string {
+  const text = authenticationTexts[name];
+  if (status === undefined) return text;
+  return status === "lost"
+    ? `${text}, and the message was lost.`
+    : `${text}: ${status.replaceAll("_", " ")}.`;
 }
 
 /** Whole milliseconds, or "less than 1 ms". */
