@@ -10,7 +10,7 @@ import { settingsAsMarkdown } from "../packages/server/src/config/reference.ts";
 import { describedCards } from "../packages/server/src/sandbox/test-cards.ts";
 import { faultKindsAsMarkdown } from "../packages/server/src/http/faults/fault-kinds.ts";
 import { errorsAsMarkdown } from "../packages/server/src/wire/errors/error-reference.ts";
-import { wireStatusOf } from "../packages/server/src/wire/answers/payment-answer.ts";
+import { wireStatusOfState } from "../packages/server/src/wire/answers/payment-answer.ts";
 import {
   accountSettings,
   chaosSettings,
@@ -105,7 +105,7 @@ function stateDiagram(): string {
 
 function statusTable(): string {
   const rows = paymentMachine.states.map(
-    (state) => `| \`${state}\` | \`${wireStatusOf(state)}\` |`,
+    (state) => `| \`${state}\` | \`${wireStatusOfState(state)}\` |`,
   );
   return ["| state | status on the wire |", "|---|---|", ...rows].join("\n");
 }

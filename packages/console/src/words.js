@@ -33,6 +33,7 @@ export function shortHash(hash) {
 /** @type {Readonly<Record<string, readonly [text: string, colour: string]>>} */
 const states = {
   received: [t("state.received"), "waiting"],
+  opened: [t("state.opened"), "waiting"],
   authorizing: [t("state.authorizing"), "waiting"],
   authorized: [t("state.authorized"), "held"],
   in_review: [t("state.in_review"), "held"],

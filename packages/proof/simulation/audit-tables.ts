@@ -13,6 +13,8 @@ import type { HistoryFact } from "../../server/src/stores/change.ts";
 export const allowedMoves: Readonly<Record<PaymentState | "nothing", readonly PaymentState[]>> = {
   nothing: ["authorizing"],
   received: [],
+  // The simulation opens no pages: packages/server/src/operations/page.test.ts plays them.
+  opened: [],
   authorizing: ["authorizing", "authorized", "captured", "in_review", "declined", "reversing"],
   authorized: ["capturing", "voiding"],
   // A reviewer's acceptance of a sale is followed by its capture.
@@ -31,6 +33,7 @@ export const allowedMoves: Readonly<Record<PaymentState | "nothing", readonly Pa
 export const lateMoves: Readonly<Record<PaymentState | "nothing", readonly PaymentState[]>> = {
   nothing: [],
   received: [],
+  opened: [],
   authorizing: ["authorizing"],
   authorized: ["authorized", "captured", "voided", "expired"],
   in_review: ["in_review", "voided", "expired"],

@@ -288,7 +288,7 @@ export class Auditor {
     const seenAll = this.#checkVersion(stored, change.payment.replaces, isLate);
     this.requests.committed(stored);
     this.#checkWindow(stored, change, seenAll);
-    const { tokenDigest } = stored.order.card;
+    const tokenDigest = stored.order.card?.tokenDigest;
     if (change.payment.replaces !== undefined || tokenDigest === undefined) return;
     const usedAt = change.cardUse?.at ?? change.at;
     await this.cards.charged(
@@ -603,7 +603,7 @@ function checkMandate({ order }: Payment, before: readonly Payment[], is: Is): v
     (other) =>
       other.order.storedCredential?.use === "initial" &&
       other.verdict?.networkTransactionId === storedCredential.mandateId &&
-      other.order.card.maskedPan === card.maskedPan,
+      other.order.card?.maskedPan === card?.maskedPan,
   );
   is(
     storedCredential.mandateId !== undefined && initial,

@@ -4,6 +4,12 @@ import {
   decideChargeback,
   decideChargebackCredit,
 } from "../../server/src/decisions/chargeback-decisions.ts";
+import {
+  decidePageCancelled,
+  decidePageLapsed,
+  decidePageOpened,
+  decidePageSubmitted,
+} from "../../server/src/decisions/page-decisions.ts";
 import * as decisions from "../../server/src/decisions/payment-decisions.ts";
 import * as refunds from "../../server/src/decisions/refund-decisions.ts";
 import {
@@ -96,6 +102,35 @@ const moves: readonly Move[] = [early, late].flatMap((now): Move[] => [
     "capture",
     (payment) => decisions.decideCapture(payment, amount, { partialCapture: true }, now, answerBy),
   ]),
+  ...["411111xxxxxx1111", "555555xxxxxx4444"].map((maskedPan): Move => [
+    "submit",
+    (payment) =>
+      decidePageSubmitted(
+        payment,
+        {
+          card: { brand: "visa", maskedPan, tokenDigest: undefined },
+          customer: payment.order.customer,
+          instalments: 1,
+          paymentType: "credit",
+          manualReview: payment.order.manualReview,
+          expectedLiability: "merchant",
+          connector: "first",
+        },
+        now,
+        answerBy,
+      ),
+  ]),
+  [
+    "authorize declined for good",
+    (payment) =>
+      decisions.decideAuthorizeOutcome(payment, { ...decline, adviceCode: "03" }, now, "merchant", {
+        attempt: payment.attempt?.number ?? 0,
+        notify: true,
+        captureWindowDays: 4,
+      }),
+  ],
+  ["page cancel", (payment) => decidePageCancelled(payment, now)],
+  ["page lapse", (payment) => decidePageLapsed(payment, now)],
   ["void", (payment) => decisions.decideVoid(payment, now, answerBy)],
   ["lapse", (payment) => decisions.decideLapse(payment, now, answerBy)],
   ["accept", (payment) => decideReviewAccepted(payment, now, answerBy)],
@@ -262,6 +297,19 @@ function explore(tried: readonly Move[]): Found {
       );
       edges.add("payment received authorization_sent authorizing");
       arrive(undefined, first, [], "intention");
+      const page = {
+        lapsesAt: laterBy(early, day),
+        paymentTypes: "_all",
+        instalments: [1, 1],
+        redirectUrl: undefined,
+        tries: 0,
+        declined: undefined,
+        refusedCards: [],
+      } as const;
+      const order = { ...orderOf(autoCapture, manualReview), card: undefined, page };
+      const opened = decidePageOpened("0a0b0c0d" as MerchantId, id, order, early);
+      edges.add("payment received page_opened opened");
+      arrive(undefined, opened, [], "page opened");
     }
   }
   for (let payment = queue.shift(); payment !== undefined; payment = queue.shift()) {
@@ -305,6 +353,7 @@ function isTransient(state: PaymentState): boolean {
 function isSettled(payment: Payment): boolean {
   return (
     !isTransient(payment.state) &&
+    payment.state !== "opened" &&
     payment.refunds.every(({ state }) => state === "confirmed" || state === "cancelled")
   );
 }
@@ -325,6 +374,10 @@ function keyOf(payment: Payment): string {
     chargeback?.amount,
     order.autoCapture,
     order.manualReview,
+    order.page?.tries,
+    order.page?.refusedCards,
+    // Whether the merchant sees it as open.
+    order.page === undefined ? undefined : (attempt?.checks ?? 0) > 0,
   ]);
 }
 

@@ -11,7 +11,7 @@ export interface PaymentView {
   readonly merchantId: MerchantId;
   readonly id: string;
   readonly code: string;
-  readonly status: "PE" | "CO" | "CA";
+  readonly status: "OP" | "PE" | "CO" | "CA";
   readonly preApproved: boolean;
   readonly captureAvailable: boolean;
   /** Minor units in the order's currency, and in the local one. */
@@ -43,6 +43,7 @@ export interface AnswerView {
 
 const statusOf: Readonly<Record<PaymentState, PaymentView["status"]>> = {
   received: "PE",
+  opened: "OP",
   authorizing: "PE",
   authorized: "PE",
   in_review: "PE",

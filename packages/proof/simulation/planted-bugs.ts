@@ -17,19 +17,19 @@ const plantedPaymentBugs: readonly PlantedBug[] = [
     file: decisions,
     find: `  if (outcome.kind === "unknown") return unanswered(payment, attempt, now, by);
 
-  const fact = authorizeFact(payment, attempt, outcome);`,
+  const fact = authorizeFact(payment, attempt, outcome, now);`,
     replace: `  if (outcome.kind === "unknown") {
     const declined = settle(advance(payment, "authorization_declined", now), { captured: 0n, authorized: 0n });
     return change(now, declined, payment.version, [record("authorization_declined", 1, by)], [], "update");
   }
-  const fact = authorizeFact(payment, attempt, outcome);`,
+  const fact = authorizeFact(payment, attempt, outcome, now);`,
   },
   {
     name: "the acquirer is asked before the intention is written down",
     file: "operations/direct.ts",
     find: `  const intention = await context.change(() => decideIntention(account.id, id, order, now, context.answerBy(), input.request));`,
     replace: `  const early = decideIntention(account.id, id, order, now, context.answerBy());
-  await connectorFor(context, early.payment.next).authorize(authorizeRequest(context, early.payment.next), toAuthorize);
+  await sendAuthorization(context, early.payment.next, [], toAuthorize);
   const intention = await context.change(() => early);`,
   },
   {
@@ -318,7 +318,7 @@ const plantedPaymentBugs: readonly PlantedBug[] = [
   },
   {
     name: "another acquirer is asked before that is written down",
-    file: "operations/direct.ts",
+    file: "operations/authorization.ts",
     find: `    const refusal = outcome;`,
     replace: `    const refusal = outcome;
     const early = decideReroute(sent, attemptOf(sent).number, refusal, connector, context.clock.now(), context.answerBy());
@@ -326,7 +326,7 @@ const plantedPaymentBugs: readonly PlantedBug[] = [
   },
   {
     name: "another acquirer is asked although nobody knows whether that was written down",
-    file: "operations/direct.ts",
+    file: "operations/authorization.ts",
     find: `    if (change === undefined) break;
     sent = payment;`,
     replace: `    sent = change === undefined ? decideReroute(sent, attemptOf(sent).number, refusal, connector, context.clock.now(), context.answerBy()).payment.next : payment;`,

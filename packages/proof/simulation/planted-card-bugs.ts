@@ -7,9 +7,9 @@ const memoryStore = "stores/memory/memory-store.ts";
 export const plantedCardBugs: readonly PlantedBug[] = [
   {
     name: "a charge is no use of the card until the acquirer has answered",
-    file: "decisions/payment-decisions.ts",
-    find: `    ...(tokenDigest === undefined ? {} : { cardUse: { tokenDigest, at: now } }),`,
-    replace: `    ...(tokenDigest !== undefined ? {} : {}),`,
+    file: "decisions/steps.ts",
+    find: `  return tokenDigest === undefined ? {} : { cardUse: { tokenDigest, at } };`,
+    replace: `  return tokenDigest === undefined && at < 0 ? { cardUse: { tokenDigest: "" as never, at } } : {};`,
   },
   {
     name: "a use of a card is not written down",

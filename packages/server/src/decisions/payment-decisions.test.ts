@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import {
+  cardIn,
   approval,
   barePayment,
   newAttempt,
@@ -171,7 +172,7 @@ describe("the intention of a payment", () => {
   // A card whose token was about to expire was deleted while it was charged, because its use was
   // recorded only with the acquirer's answer.
   test("of a stored card is its use", () => {
-    const card = { ...order.card, tokenDigest: tokenDigest(1) };
+    const card = { ...cardIn(order), tokenDigest: tokenDigest(1) };
     assert.deepEqual(intend({ card }).cardUse, { tokenDigest: tokenDigest(1), at: now });
     assert.equal(intend({}).cardUse, undefined);
   });
@@ -390,6 +391,7 @@ describe("a capture", () => {
     assert.throws(() => capture(undefined), { code: "payment_not_found" });
     refusesEachState((payment) => capture(payment), {
       received: "payment_not_capturable",
+      opened: "payment_not_capturable",
       authorizing: "payment_not_capturable",
       in_review: "payment_not_capturable",
       reversing: "payment_not_capturable",
@@ -505,6 +507,8 @@ describe("a void", () => {
     assert.throws(() => decideVoid(undefined, now, answerBy), { code: "payment_not_found" });
     refusesEachState((payment) => decideVoid(payment, now, answerBy), {
       received: "payment_not_voidable",
+      // decidePageCancelled decides on it.
+      opened: "payment_not_voidable",
       authorizing: "payment_in_flight",
       capturing: "payment_in_flight",
       voiding: "payment_in_flight",

@@ -13,28 +13,26 @@ import { type Instant, day, hour, laterBy } from "../kernel/instant.ts";
 import { parseAmount } from "../kernel/money.ts";
 import { ServiceError } from "../payment/service-error.ts";
 import { captureEntries, holdEntries, releaseEntries, saleEntries } from "../ledger/postings.ts";
-import { type PaymentFact, type PaymentState, paymentMachine } from "../payment/payment-machine.ts";
-import type {
-  Attempt,
-  AttemptKind,
-  DeclineReason,
-  Payment,
-  PaymentOrder,
-  Verdict,
-} from "../payment/payment.ts";
+import type { PaymentFact, PaymentState } from "../payment/payment-machine.ts";
+import type { Attempt, DeclineReason, Payment, PaymentOrder, Verdict } from "../payment/payment.ts";
 import type { FactSource } from "../stores/change.ts";
+import { decideTryDeclined, mayTryAgain, neverAgain } from "./page-decisions.ts";
 import {
   advance,
   startAttempt,
+  cardUseOf,
   change,
   changed,
   isFinal,
   requestDetail,
   notBefore,
+  pageUpdate,
   type PaymentChange,
+  receivedPayment,
   recheckAfter,
   record,
   settle,
+  startAuthorization,
   unanswered,
 } from "./steps.ts";
 
@@ -57,45 +55,12 @@ export function decideIntention(
   answerBy: Instant,
   request?: string,
 ): PaymentChange {
-  const kind: AttemptKind = order.autoCapture && !order.manualReview ? "sale" : "authorize";
-  const received: Payment = {
-    merchantId,
-    id,
-    version: 0,
-    state: paymentMachine.initial,
-    createdAt: now,
-    statusAt: undefined,
-    capturedAt: undefined,
-    order,
-    captureBy: undefined,
-    authorized: 0n,
-    captured: 0n,
-    refunded: 0n,
-    refunds: [],
-    chargeback: undefined,
-    review: "none",
-    attempt: undefined,
-    attempts: 0,
-    authorization: 1,
-    verdict: undefined,
-    needsReview: false,
-  };
-  const next = startAttempt(
-    received,
-    "authorization_sent",
-    kind,
-    order.amount.minor,
-    now,
-    answerBy,
-  );
-  const { tokenDigest } = order.card;
+  const next = startAuthorization(receivedPayment(merchantId, id, order, now), now, answerBy);
   return {
     ...change(now, next, undefined, [
       record("authorization_sent", 1, "merchant", requestDetail(request)),
     ]),
-    // A charge counts as use of the stored card from its start, so the card does not expire during
-    // the acquirer call, however long that takes.
-    ...(tokenDigest === undefined ? {} : { cardUse: { tokenDigest, at: now } }),
+    ...cardUseOf(order, now),
   };
 }
 
@@ -125,7 +90,8 @@ export function decideAuthorizeOutcome(
   if (payment.state !== "authorizing" || attempt?.number !== options.attempt) return undefined;
   if (outcome.kind === "unknown") return unanswered(payment, attempt, now, by);
 
-  const fact = authorizeFact(payment, attempt, outcome);
+  const fact = authorizeFact(payment, attempt, outcome, now);
+  if (fact === "try_declined") return decideTryDeclined(payment, verdictOf(outcome), now, by);
   const amount = fact === "authorization_declined" ? 0n : attempt.amount;
   const next = settle(advance(payment, fact, now), {
     verdict: verdictOf(outcome),
@@ -144,7 +110,8 @@ export function decideAuthorizeOutcome(
   // Merchants are notified of statuses that they can see. A payment that stays PE is not announced
   // (interface 4.2), unless the merchant's request ended without an outcome.
   const kind = isFinal(next.state) ? (options.notify ? "update" : undefined) : recoveryUpdate(by);
-  return change(now, next, payment.version, [record(fact, attempt.number, by)], entries, kind);
+  const facts = [record(fact, attempt.number, by)];
+  return change(now, next, payment.version, facts, entries, kind ?? pageUpdate(payment, next));
 }
 
 /**
@@ -159,8 +126,10 @@ function authorizeFact(
   payment: Payment,
   attempt: Attempt,
   outcome: Exclude<AuthorizeOutcome, Unknown>,
+  now: Instant,
 ): PaymentFact {
-  if (outcome.kind !== "approved") return "authorization_declined";
+  if (outcome.kind !== "approved")
+    return mayTryAgain(payment, now) ? "try_declined" : "authorization_declined";
   if (payment.order.manualReview) return "authorization_held";
   return attempt.kind === "sale" ? "sale_approved" : "authorization_approved";
 }
@@ -171,8 +140,6 @@ const connectionDeclines: readonly DeclineReason[] = [
   "no_acquirer_response",
   "acquirer_error",
 ];
-/** Merchant advice code: do not retry, at any acquirer. */
-const doNotRetry = "03";
 
 /**
  * Whether the authorization may go to another acquirer: only after a definite refusal, never after
@@ -183,7 +150,7 @@ export function mayReroute(outcome: AuthorizeOutcome): outcome is NotSent | Decl
   return (
     outcome.kind === "declined" &&
     connectionDeclines.includes(outcome.reason) &&
-    outcome.adviceCode !== doNotRetry
+    outcome.adviceCode !== neverAgain
   );
 }
 
@@ -417,7 +384,8 @@ export function decideReversal(payment: Payment, now: Instant, answerBy: Instant
     ...started,
     attempt: { ...attempt, ...started.attempt, answerBy: attempt.answerBy },
   };
-  return change(now, next, payment.version, [record("reversal_sent", next.attempts, "recovery")]);
+  const facts = [record("reversal_sent", next.attempts, "recovery")];
+  return change(now, next, payment.version, facts, [], pageUpdate(payment, next));
 }
 
 /**

@@ -1,9 +1,12 @@
 import { assert } from "../kernel/assert.ts";
+import type { MerchantId } from "../kernel/ids.ts";
 import { type Instant, hour, laterBy, minute, second } from "../kernel/instant.ts";
 import type { JournalEntry } from "../ledger/journal.ts";
 import type { NotificationKind } from "../notification/events.ts";
 import { type PaymentFact, type PaymentState, paymentMachine } from "../payment/payment-machine.ts";
-import type { Attempt, AttemptKind, Payment } from "../payment/payment.ts";
+import { isOpenPage } from "../payment/page.ts";
+import type { PaymentId } from "../payment/payment-id.ts";
+import type { Attempt, AttemptKind, Payment, PaymentOrder } from "../payment/payment.ts";
 import type { Change, FactRecord, FactSource, HistoryFact } from "../stores/change.ts";
 
 /** Building blocks of the decisions about payments. */
@@ -81,9 +84,58 @@ export function startAttempt(
   return { ...advance(payment, fact, now), attempt, attempts: number, authorization };
 }
 
+/** The payment before its first commit. */
+export function receivedPayment(
+  merchantId: MerchantId,
+  id: PaymentId,
+  order: PaymentOrder,
+  now: Instant,
+): Payment {
+  return {
+    merchantId,
+    id,
+    version: 0,
+    state: paymentMachine.initial,
+    createdAt: now,
+    statusAt: undefined,
+    capturedAt: undefined,
+    order,
+    captureBy: undefined,
+    authorized: 0n,
+    captured: 0n,
+    refunded: 0n,
+    refunds: [],
+    chargeback: undefined,
+    review: "none",
+    attempt: undefined,
+    attempts: 0,
+    authorization: 1,
+    verdict: undefined,
+    needsReview: false,
+  };
+}
+
+/** The payment with the attempt that authorizes its order. */
+export function startAuthorization(payment: Payment, now: Instant, answerBy: Instant): Payment {
+  const { autoCapture, manualReview, amount } = payment.order;
+  const kind: AttemptKind = autoCapture && !manualReview ? "sale" : "authorize";
+  return startAttempt(payment, "authorization_sent", kind, amount.minor, now, answerBy);
+}
+
+/**
+ * A charge counts as use of the stored card from its start, so the card does not expire during the
+ * acquirer call, however long that takes.
+ */
+export function cardUseOf({ card }: PaymentOrder, at: Instant): Pick<PaymentChange, "cardUse"> {
+  const tokenDigest = card?.tokenDigest;
+  return tokenDigest === undefined ? {} : { cardUse: { tokenDigest, at } };
+}
+
 export function settle(
   payment: Payment,
-  outcome: Partial<Pick<Payment, "verdict" | "authorized" | "captured" | "captureBy" | "review">>,
+  outcome: Partial<
+    Pick<Payment, "verdict" | "authorized" | "captured" | "captureBy" | "review" | "order">
+  >,
 ): Payment {
   const next: Payment = { ...payment, ...outcome, attempt: undefined };
   assert(
@@ -99,11 +151,26 @@ export function unanswered(
   now: Instant,
   by: FactSource,
 ): PaymentChange {
-  const checks = by === "merchant" ? attempt.checks : attempt.checks + 1;
+  const isCheck = by !== "merchant";
+  const checks = isCheck ? attempt.checks + 1 : attempt.checks;
   const next = changed(payment, {
-    attempt: { ...attempt, checks, recheckAt: recheckAfter(now, checks) },
+    attempt: {
+      ...attempt,
+      // A page is open until its first missing answer: that one counts too.
+      checks: payment.order.page === undefined ? checks : Math.max(checks, 1),
+      recheckAt: recheckAfter(now, checks),
+    },
   });
-  return change(now, next, payment.version, [record("attempt_unanswered", attempt.number, by)]);
+  const facts = [record("attempt_unanswered", attempt.number, by)];
+  return change(now, next, payment.version, facts, [], pageUpdate(payment, next));
+}
+
+/**
+ * The merchant of a page is notified when its status changes from open to pending or back. While
+ * its cards are tried and declined, the status stays open.
+ */
+export function pageUpdate(before: Payment, next: Payment): "update" | undefined {
+  return isOpenPage(before) === isOpenPage(next) ? undefined : "update";
 }
 
 export function changed(payment: Payment, fields: Partial<Payment>): Payment {

@@ -1,3 +1,4 @@
+import { decidePageCancelled } from "../decisions/page-decisions.ts";
 import { decideVoid, decideVoidOutcome } from "../decisions/payment-decisions.ts";
 import { ServiceError } from "../payment/service-error.ts";
 import type { Payment } from "../payment/payment.ts";
@@ -29,7 +30,9 @@ export const cancel = defineOperation<PaymentSelector & IdempotentInput, Payment
     return context.withLock(found, (seen) =>
       resultOrEarlier(
         () => cancelOnce(context, seen, input.request),
-        () => paymentIfDone(context, found, input.request, requestFacts.void),
+        async () =>
+          (await paymentIfDone(context, found, input.request, requestFacts.void)) ??
+          paymentIfDone(context, found, input.request, requestFacts.pageCancel),
       ),
     );
   },
@@ -47,9 +50,16 @@ async function cancelOnce(
     refused,
     refusal: "void_declined",
   } as const;
-  const sent = await startAttemptOnce(context, seen, keyed, (payment) =>
-    decideVoid(payment, context.clock.now(), context.answerBy(), named),
+  const sent = await startAttemptOnce(
+    context,
+    seen,
+    keyed,
+    (payment) =>
+      decidePageCancelled(payment, context.clock.now(), named) ??
+      decideVoid(payment, context.clock.now(), context.answerBy(), named),
   );
+  // A page on which nothing is held: no acquirer is asked.
+  if (sent.state === "voided") return sent;
 
   const request = followUpRequest(context.account, sent);
   const outcome = await connectorFor(context, sent).void(request);

@@ -148,7 +148,7 @@ describe("what is counted of an account's payments", () => {
               ...order,
               country,
               amount: { ...order.amount, currency },
-              card: { ...order.card, brand },
+              card: { ...given.cardIn(order), brand },
             },
             attempt: undefined,
             ...over,

@@ -3,6 +3,7 @@ import { lowestPaymentId, type PaymentId } from "../payment/payment-id.ts";
 import { day, hour, type Instant, instant } from "../kernel/instant.ts";
 import type { PaymentState } from "../payment/payment-machine.ts";
 import type { PaymentFigure } from "../stores/store.ts";
+import type { Brand } from "../vault/brand.ts";
 import { read } from "./commit.ts";
 import { defineOperation, type OperationContext } from "./operation.ts";
 
@@ -157,10 +158,17 @@ interface Sum {
 
 /** Payments of one brand, country, currency and decline reason: far fewer than payments. */
 interface Cell {
-  readonly like: PaymentFigure;
+  readonly like: FigureWithCard;
   /** Members whose values are not those of the input. */
   readonly others: readonly Grouping[];
   readonly sum: Sum;
+}
+
+/** A payment with a card: pages on which none was submitted are not counted. */
+type FigureWithCard = PaymentFigure & { readonly brand: Brand };
+
+function hasCard(figure: PaymentFigure): figure is FigureWithCard {
+  return figure.brand !== undefined;
 }
 
 function counted(
@@ -170,7 +178,7 @@ function counted(
   const byPeriod = bounds.slice(0, -1).map((from) => ({ from, tally: newSum() }));
   const cells = new Map<string, Cell>();
   const placeOf = placesIn(bounds);
-  for (const figure of figures) {
+  for (const figure of figures.filter(hasCard)) {
     const { brand, country, currency, reason, createdAt } = figure;
     const key = `${brand} ${country} ${currency} ${reason}`;
     const cell = cells.get(key) ?? { like: figure, others: othersOf(figure, only), sum: newSum() };

@@ -22,7 +22,7 @@ export function originalOf(payment: Payment): OriginalAuthorization {
     amount: payment.order.amount,
     authorizationCode: payment.verdict?.authorizationCode,
     acquirerReference: payment.verdict?.acquirerReference,
-    maskedPan: payment.order.card.maskedPan,
+    ...(payment.order.card === undefined ? {} : { maskedPan: payment.order.card.maskedPan }),
   };
 }
 

@@ -52,6 +52,6 @@ function matchesFilter(payment: Payment, filter: PaymentFilter): boolean {
   const { brand } = filter;
   return (
     isAmong(filter, payment.state, () => payment) &&
-    (brand === undefined || payment.order.card.brand === brand)
+    (brand === undefined || payment.order.card?.brand === brand)
   );
 }

@@ -20,7 +20,7 @@ export const maskedPanOf = defineOperation<CardNamed, string | undefined>({
   errors: [],
 
   async run(context, named) {
-    if (!("token" in named)) return (await paymentOf(context, named))?.order.card.maskedPan;
+    if (!("token" in named)) return (await paymentOf(context, named))?.order.card?.maskedPan;
     return (await cardByToken(context, named.token))?.maskedPan;
   },
 });

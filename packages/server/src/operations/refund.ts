@@ -49,6 +49,7 @@ export const refund = defineOperation<RefundInput, Refunded>({
       const isRefused =
         context.account.settings.refuseCardLikeCodes &&
         code !== undefined &&
+        current.order.card !== undefined &&
         containsMaskedPan(code, current.order.card.maskedPan);
       if (isRefused) throw new ServiceError("refund_code_holds_card");
       return decideRefund(

@@ -53,6 +53,7 @@ export const requestFacts = {
   direct: { sent: "authorization_sent", done: "authorization_sent" },
   capture: { sent: "capture_sent", done: "capture_approved" },
   void: { sent: "void_sent", done: "void_approved" },
+  pageCancel: { sent: "page_cancelled", done: "page_cancelled" },
   refundCancel: { sent: "refund_cancelled", done: "refund_cancelled" },
 } as const satisfies Record<string, { readonly sent: HistoryFact; readonly done: HistoryFact }>;
 

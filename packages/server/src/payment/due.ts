@@ -2,8 +2,8 @@ import type { Instant } from "../kernel/instant.ts";
 import type { Payment } from "./payment.ts";
 
 /**
- * When a job must next process a payment: an attempt without an answer, a refund under way, an
- * authorization that lapses. Undefined if never, or if the payment waits for an operator's review.
+ * When a job must next process a payment: an attempt without an answer, a refund under way, a
+ * hosted page or an authorization that lapses. Undefined if never, or if the payment waits for an operator's review.
  * Stores have an index on it.
  */
 export function dueAt(payment: Payment): Instant | undefined {
@@ -15,8 +15,9 @@ export function dueAt(payment: Payment): Instant | undefined {
   return due;
 }
 
-/** When the authorization lapses; undefined in other states. */
+/** When the hosted page or the authorization lapses; undefined in other states. */
 export function lapsesAt(payment: Payment): Instant | undefined {
+  if (payment.state === "opened") return payment.order.page?.lapsesAt;
   return payment.state === "authorized" || payment.state === "in_review"
     ? payment.captureBy
     : undefined;

@@ -75,6 +75,21 @@ const payments: Readonly<Record<string, Steps<PaymentState, PaymentFact>>> = {
     ["authorization_held", "in_review"],
     ["authorization_lapsed", "voiding"],
   ],
+  "is paid on a page with the second card": [
+    ["page_opened", "opened"],
+    ["authorization_sent", "authorizing"],
+    ["try_declined", "opened"],
+    ["authorization_sent", "authorizing"],
+    ["sale_approved", "captured"],
+  ],
+  "is opened on a page, and cancelled": [
+    ["page_opened", "opened"],
+    ["page_cancelled", "voided"],
+  ],
+  "is opened on a page that nobody pays on in time": [
+    ["page_opened", "opened"],
+    ["page_lapsed", "expired"],
+  ],
   "has no answer, and is undone": [
     ["authorization_sent", "authorizing"],
     ["reversal_sent", "reversing"],

@@ -2,6 +2,7 @@ import { defineMachine } from "../kernel/machine.ts";
 
 export const paymentStates = [
   "received",
+  "opened",
   "authorizing",
   "authorized",
   "in_review",
@@ -21,6 +22,10 @@ export const paymentFacts = [
   "authorization_held",
   "sale_approved",
   "authorization_declined",
+  "page_opened",
+  "try_declined",
+  "page_cancelled",
+  "page_lapsed",
   "review_accepted",
   "review_rejected",
   "capture_sent",
@@ -39,6 +44,8 @@ export type PaymentFact = (typeof paymentFacts)[number];
 
 /** Entries of a history that do not change the state. */
 export const paymentNotes = [
+  /** The customer submitted a card on the hosted page, and its authorization is sent. */
+  "page_submitted",
   /** The acquirer's answer is missing or inconclusive: recovery checks again later. */
   "attempt_unanswered",
   /** The acquirer definitely holds nothing, and the authorization goes to another one. */
@@ -66,6 +73,13 @@ export const paymentMachine = defineMachine<PaymentState, PaymentFact>({
   final: ["captured", "declined", "voided", "expired"],
   rows: [
     ["received", "authorization_sent", "authorizing"],
+
+    // The customer pays on a hosted page, and may try another card after a decline.
+    ["received", "page_opened", "opened"],
+    ["opened", "authorization_sent", "authorizing"],
+    ["authorizing", "try_declined", "opened"],
+    ["opened", "page_cancelled", "voided"],
+    ["opened", "page_lapsed", "expired"],
 
     ["authorizing", "authorization_approved", "authorized"],
     ["authorizing", "sale_approved", "captured"],

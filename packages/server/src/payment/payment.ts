@@ -22,7 +22,10 @@ export interface Payment {
   /** When the status that merchants see last changed; undefined before the first change. */
   readonly statusAt: Instant | undefined;
   readonly capturedAt: Instant | undefined;
-  /** The merchant's order with its prices. Never changes after the first version. */
+  /**
+   * The merchant's order with its prices. Never changes after the first version, unless it has a
+   * page: then the customer adds what the merchant left open.
+   */
   readonly order: PaymentOrder;
   /** When an authorization lapses without a capture; undefined before the approval. */
   readonly captureBy: Instant | undefined;
@@ -78,7 +81,8 @@ export interface PaymentOrder {
   readonly manualReview: boolean;
   readonly country: string;
   readonly paymentType: "credit" | "debit";
-  readonly card: OrderCard;
+  /** Undefined until the first card is submitted on the order's page. */
+  readonly card: OrderCard | undefined;
   readonly customer: Customer;
   readonly softDescriptor: string | undefined;
   readonly note: string | undefined;
@@ -95,6 +99,26 @@ export interface PaymentOrder {
    * which used the first of the configuration.
    */
   readonly connector?: string;
+  /** The hosted page on which the customer pays; absent on all other payments. */
+  readonly page?: PaymentPage;
+}
+
+/** The hosted page of a payment: what the merchant fixed at its opening, and the tries so far. */
+export interface PaymentPage {
+  /** After this time no card is taken any more. */
+  readonly lapsesAt: Instant;
+  /** payment_type_code of the request, as it was sent: the types that the page offers. */
+  readonly paymentTypes: string;
+  /** The numbers of instalments that the page offers, from and to. */
+  readonly instalments: readonly [least: number, most: number];
+  /** Where the page sends the customer at the end; undefined: to the address of the account. */
+  readonly redirectUrl: string | undefined;
+  /** Cards that were submitted. */
+  readonly tries: number;
+  /** Why the last card was declined, until the next one is submitted. */
+  readonly declined: DeclineReason | undefined;
+  /** Masks of the cards that their issuers do not want to be asked about again. */
+  readonly refusedCards: readonly string[];
 }
 
 /** cof_info (interface 3.6): the initiator and the reason of a payment with a stored card. */

@@ -3,11 +3,12 @@ import { lapsesAt } from "../payment/due.ts";
 import type { Payment } from "../payment/payment.ts";
 import { advanceRefund } from "./advance-refund.ts";
 import { expireAuthorization } from "./expire-authorization.ts";
+import { expirePage } from "./expire-page.ts";
 import { recoverPayment } from "./recover-payment.ts";
 
 /**
- * Performs the due work of a payment, one step each: recovery of a missing answer, expiry of an
- * authorization, refunds.
+ * Performs the due work of a payment, one step each: recovery of a missing answer, expiry of a
+ * hosted page or an authorization, refunds.
  */
 export async function doDueWork(context: OperationContext, seen: Payment): Promise<Payment> {
   const now = context.clock.now();
@@ -16,7 +17,10 @@ export async function doDueWork(context: OperationContext, seen: Payment): Promi
   if (payment.attempt !== undefined && payment.attempt.recheckAt <= now)
     payment = await recoverPayment(context, payment);
   else if ((lapsesAt(payment) ?? Number.POSITIVE_INFINITY) <= now)
-    payment = await expireAuthorization(context, payment);
+    payment =
+      payment.state === "opened"
+        ? await expirePage(context, payment)
+        : await expireAuthorization(context, payment);
   for (const { id, dueAt } of seen.refunds) {
     if (dueAt !== undefined && dueAt <= now) payment = await advanceRefund(context, payment, id);
   }

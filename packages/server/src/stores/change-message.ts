@@ -82,6 +82,7 @@ export type PaymentPart = readonly [
   id: string,
   /**
    * The version to replace; undefined for a new payment, which brings its fixed columns at the end.
+   * A payment with a page always brings its order, which its customer may have changed.
    */
   replaces: number | undefined,
   version: number,
@@ -285,7 +286,7 @@ function paymentPart(
     rarePart(next),
     isNew ? order.code : undefined,
     isNew ? next.createdAt : undefined,
-    isNew ? orderToJson(order) : undefined,
+    isNew || order.page !== undefined ? orderToJson(order) : undefined,
   ];
 }
 
@@ -294,7 +295,9 @@ function rarePart(payment: Payment): RarePart | undefined {
   const authorization = authorizationToText(payment);
   const mandate = mandateOf(payment);
   const isOrdinary = refunds.length === 0 && chargeback === undefined && review === "none";
-  if (isOrdinary && mandate === undefined && authorization === null) return undefined;
+  // PostgreSQL writes a run of payments without rare columns together, and no orders again.
+  const isPlain = isOrdinary && payment.order.page === undefined;
+  if (isPlain && mandate === undefined && authorization === null) return undefined;
   const columns: Rare = [
     String(refunded),
     refunds.length === 0 ? null : refundsToJson(refunds),

@@ -167,6 +167,10 @@ function assertPaymentIsSound(payment: Payment): void {
     "no more is refunded and charged back than was captured",
   );
   assertKeepable(payment.order.amount.minor);
+  assert(
+    (payment.order.card ?? payment.order.page) !== undefined,
+    "only an order with a page waits for its card",
+  );
   if (payment.attempt !== undefined) {
     assert(0n <= payment.attempt.amount, "the amount of an attempt is not negative");
     assertKeepable(payment.attempt.amount);

@@ -1,6 +1,13 @@
 import type { TokenDigest } from "../kernel/ids.ts";
+import type { Instant } from "../kernel/instant.ts";
 import type { Money } from "../kernel/money.ts";
-import type { PaymentOrder, StoredCredential, ThreeDSecure } from "../payment/payment.ts";
+import type { PaymentPage } from "../payment/payment.ts";
+import type {
+  DeclineReason,
+  PaymentOrder,
+  StoredCredential,
+  ThreeDSecure,
+} from "../payment/payment.ts";
 import type { Brand } from "../vault/brand.ts";
 import type { Searched } from "./payment-list.ts";
 
@@ -21,7 +28,8 @@ type PackedOrder = readonly [
   /** Sum of the flags below that are true. */
   flags: number,
   country: string,
-  brand: Brand,
+  /** Empty, like the mask, until a card is submitted on the page. */
+  brand: Brand | "",
   maskedPan: string,
   /** base64url: a third shorter than hex. */
   tokenDigest: PackedText,
@@ -48,8 +56,10 @@ type PackedOrder = readonly [
   threeDSecure: PackedThreeDSecure | 0,
   /** Missing on payments of earlier versions. */
   connector?: PackedText,
-  /** Missing where there is no tax, and on payments of earlier versions. */
-  taxRate?: string,
+  /** Missing or 0 where there is no tax, and on payments of earlier versions. */
+  taxRate?: PackedText,
+  /** Missing without a page. */
+  page?: PackedPage,
 ];
 
 /** 0 represents an omitted value: one character instead of the four of `null`. */
@@ -74,6 +84,17 @@ type PackedThreeDSecure = readonly [
   xid: PackedText,
 ];
 
+type PackedPage = readonly [
+  lapsesAt: Instant,
+  paymentTypes: string,
+  leastInstalments: number,
+  mostInstalments: number,
+  redirectUrl: PackedText,
+  tries: number,
+  declined: DeclineReason | 0,
+  ...refusedCards: string[],
+];
+
 export function orderToJson(order: PaymentOrder): string {
   const { amount, pricing, card, customer, userValues, storedCredential, threeDSecure } = order;
   const packed: PackedOrder = [
@@ -87,9 +108,11 @@ export function orderToJson(order: PaymentOrder): string {
     order.instalments,
     flagsOf(order),
     order.country,
-    card.brand,
-    card.maskedPan,
-    card.tokenDigest === undefined ? 0 : Buffer.from(card.tokenDigest, "hex").toString("base64url"),
+    card?.brand ?? "",
+    card?.maskedPan ?? "",
+    card?.tokenDigest === undefined
+      ? 0
+      : Buffer.from(card.tokenDigest, "hex").toString("base64url"),
     customer.name,
     customer.email,
     customer.document ?? 0,
@@ -112,7 +135,9 @@ export function orderToJson(order: PaymentOrder): string {
     storedCredential === undefined ? 0 : packStoredCredential(storedCredential),
     threeDSecure === undefined ? 0 : packThreeDSecure(threeDSecure),
   ];
-  const { connector } = order;
+  const { connector, page } = order;
+  if (page !== undefined)
+    return JSON.stringify([...packed, connector ?? 0, pricing.taxRate ?? 0, packPage(page)]);
   if (pricing.taxRate !== undefined)
     return JSON.stringify([...packed, connector ?? 0, pricing.taxRate]);
   return JSON.stringify(connector === undefined ? packed : [...packed, connector]);
@@ -156,6 +181,7 @@ export const orderIndex = {
   threeDSecure: 33,
   connector: 34,
   taxRate: 35,
+  page: 36,
 } as const;
 
 /** Digests have 43 characters in base64url, and no earlier text in an order contains a quote. */
@@ -214,7 +240,9 @@ export function orderFromJson(code: string, json: string): PaymentOrder {
   const storedCredential = packed[orderIndex.storedCredential];
   const threeDSecure = packed[orderIndex.threeDSecure];
   const connector = packed[orderIndex.connector] ?? 0;
-  const taxRate = packed[orderIndex.taxRate];
+  const taxRate = packed[orderIndex.taxRate] ?? 0;
+  const page = packed[orderIndex.page];
+  const brand = packed[orderIndex.brand];
   const local = (minor: string): Money => ({ minor: BigInt(minor), currency: localCurrency });
   return {
     code,
@@ -225,18 +253,21 @@ export function orderFromJson(code: string, json: string): PaymentOrder {
       gross: local(packed[orderIndex.gross]),
       tax: local(packed[orderIndex.tax]),
       total: local(packed[orderIndex.total]),
-      ...(taxRate === undefined ? {} : { taxRate }),
+      ...(taxRate === 0 ? {} : { taxRate }),
     },
     instalments: packed[orderIndex.instalments],
     autoCapture: (flags & flag.autoCapture) !== 0,
     manualReview: (flags & flag.manualReview) !== 0,
     country: packed[orderIndex.country],
     paymentType: (flags & flag.debit) === 0 ? "credit" : "debit",
-    card: {
-      brand: packed[orderIndex.brand],
-      maskedPan: packed[orderIndex.maskedPan],
-      tokenDigest: tokenDigest === 0 ? undefined : digestOf(tokenDigest),
-    },
+    card:
+      brand === ""
+        ? undefined
+        : {
+            brand,
+            maskedPan: packed[orderIndex.maskedPan],
+            tokenDigest: tokenDigest === 0 ? undefined : digestOf(tokenDigest),
+          },
     customer: {
       name: packed[orderIndex.name],
       email: packed[orderIndex.email],
@@ -262,6 +293,7 @@ export function orderFromJson(code: string, json: string): PaymentOrder {
     threeDSecure: threeDSecure === 0 ? undefined : unpackThreeDSecure(threeDSecure),
     expectedLiability: (flags & flag.issuerLiable) === 0 ? "merchant" : "issuer",
     ...(connector === 0 ? {} : { connector }),
+    ...(page === undefined ? {} : { page: unpackPage(page) }),
   };
 }
 
@@ -305,6 +337,48 @@ function unpackStoredCredential([
   mandateId,
 ]: PackedStoredCredential): StoredCredential {
   return { use, initiator, reason, mandateId: unpacked(mandateId) };
+}
+
+function packPage({
+  lapsesAt,
+  paymentTypes,
+  instalments: [least, most],
+  redirectUrl,
+  tries,
+  declined,
+  refusedCards,
+}: PaymentPage): PackedPage {
+  return [
+    lapsesAt,
+    paymentTypes,
+    least,
+    most,
+    redirectUrl ?? 0,
+    tries,
+    declined ?? 0,
+    ...refusedCards,
+  ];
+}
+
+function unpackPage([
+  lapsesAt,
+  paymentTypes,
+  least,
+  most,
+  redirectUrl,
+  tries,
+  declined,
+  ...refusedCards
+]: PackedPage): PaymentPage {
+  return {
+    lapsesAt,
+    paymentTypes,
+    instalments: [least, most],
+    redirectUrl: unpacked(redirectUrl),
+    tries,
+    declined: declined === 0 ? undefined : declined,
+    refusedCards,
+  };
 }
 
 function packThreeDSecure({ eci, version, transactionId, xid }: ThreeDSecure): PackedThreeDSecure {

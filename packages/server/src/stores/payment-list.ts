@@ -204,7 +204,7 @@ export function wholePiece(rows: readonly Listed[], limit: number, { from }: Ids
 
 export function listedPayment(payment: Payment): Listed {
   const { id, state, order } = payment;
-  const { brand, maskedPan } = order.card;
+  const { brand = "", maskedPan = "" } = order.card ?? {};
   const { name, email } = order.customer;
   const { country, amount, pricing } = order;
   const amounts = [amount, pricing.total] as const;

@@ -90,7 +90,7 @@ export interface FigureRow extends Pick<
   readonly disputed: number;
   readonly currency: string;
   readonly country: string;
-  readonly brand: Brand;
+  readonly brand: Brand | "";
   /** null unless the state is `declined`. */
   readonly reason: DeclineReason | null;
 }
@@ -112,7 +112,7 @@ export function figureFromRow({
     id,
     createdAt,
     state,
-    brand,
+    brand: brand === "" ? undefined : brand,
     country,
     currency,
     reason: reason ?? undefined,

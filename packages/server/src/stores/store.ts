@@ -482,7 +482,8 @@ export interface PaymentFigure {
   readonly id: PaymentId;
   readonly createdAt: Instant;
   readonly state: PaymentState;
-  readonly brand: Brand;
+  /** Undefined until a card is submitted on the payment's page. */
+  readonly brand: Brand | undefined;
   /** ISO 3166-1 alpha-2, lower case. */
   readonly country: string;
   /** Currency of the amounts. */

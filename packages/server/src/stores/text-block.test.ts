@@ -61,8 +61,8 @@ test("the texts of a packed order are those of the parsed order", () => {
       {
         name: order.customer.name,
         email: order.customer.email,
-        maskedPan: order.card.maskedPan,
-        brand: order.card.brand,
+        maskedPan: given.cardIn(order).maskedPan,
+        brand: given.cardIn(order).brand,
         country: order.country,
         amounts: [String(order.amount.minor), String(order.pricing.total.minor)],
       },

@@ -45,15 +45,15 @@ test("a new payment drops the block in whose range it is, and no other one", () 
   const [upper, lower] = [blockOf(9, 8), blockOf(5, 3)];
   cache.add(merchantA, top, upper, false);
   cache.add(merchantA, paymentId(8), lower, false);
-  cache.inserted(merchantA, paymentId(10));
-  cache.inserted(merchantA, paymentId(2));
-  cache.inserted(merchantB, paymentId(4));
+  cache.written(merchantA, paymentId(10));
+  cache.written(merchantA, paymentId(2));
+  cache.written(merchantB, paymentId(4));
   assert.equal(cache.find(merchantA, paymentId(9)), upper);
   assert.equal(cache.find(merchantA, paymentId(8)), lower);
-  cache.inserted(merchantA, paymentId(7));
+  cache.written(merchantA, paymentId(7));
   assert.equal(cache.find(merchantA, paymentId(9)), upper);
   assert.equal(cache.find(merchantA, paymentId(8)), undefined);
-  cache.inserted(merchantA, paymentId(9));
+  cache.written(merchantA, paymentId(9));
   assert.equal(cache.find(merchantA, paymentId(9)), undefined);
 });
 
@@ -73,7 +73,7 @@ test("when there is no room, the account that was searched least recently is dro
   const one = blockOf(0);
   cache.add(merchantA, paymentId(1), one, false);
   assert.equal(cache.find(merchantA, paymentId(1)), undefined);
-  cache.inserted(merchantA, paymentId(9));
+  cache.written(merchantA, paymentId(9));
   cache.add(merchantA, paymentId(1), one, false);
   assert.equal(cache.find(merchantA, paymentId(1)), one, "there is room again");
 });

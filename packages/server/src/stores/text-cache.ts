@@ -16,8 +16,8 @@ interface Cached {
 
 /**
  * The texts that searches have read, for later searches. Blocks of a merchant do not overlap, and
- * have every payment of their range, because `inserted` is called for each new payment: payments
- * are never deleted, and their texts never change. The accounts that were searched least recently
+ * have every payment of their range with its present texts, because `written` is called for each
+ * new payment and each changed order: payments are never deleted. The accounts that were searched least recently
  * are dropped when there is no room.
  */
 export class TextCache {
@@ -67,8 +67,8 @@ export class TextCache {
     this.#characters += block.characters;
   }
 
-  /** Called when a new payment may be in the store. */
-  inserted(merchant: MerchantId, id: string): void {
+  /** Called when a new payment, or another order of a payment, may be in the store. */
+  written(merchant: MerchantId, id: string): void {
     const blocks = this.#merchants.get(merchant);
     if (blocks?.[0] === undefined || id >= blocks[0].below) return;
     const place = blocks.findIndex(({ from, below }) => from <= id && id < below);

@@ -31,7 +31,7 @@ function payments(names: readonly string[]): readonly Payment[] {
       ...order,
       code,
       country: isMexican ? "mx" : "br",
-      card: { ...order.card, brand: number % 5 === 0 ? "mastercard" : "visa" },
+      card: { ...given.cardIn(order), brand: number % 5 === 0 ? "mastercard" : "visa" },
       customer: { ...order.customer, name },
     } as const;
     const id = given.newPayment(0xff0000 - number).id;

@@ -157,7 +157,10 @@ function describeUpgrade(name: string, open: () => Promise<Opened>): void {
       await storeEarlier(store, vault, merchantB, chosen);
       const { order, ...payment } = given.newPayment(1);
       const tokenDigest = hasEarlierPayments ? unkeyedDigest(chosen) : undefined;
-      const paid = { ...payment, order: { ...order, card: { ...order.card, tokenDigest } } };
+      const paid = {
+        ...payment,
+        order: { ...order, card: { ...given.cardIn(order), tokenDigest } },
+      };
       await store.commit(given.paymentChange(paid));
       const cardUse = { tokenDigest: unkeyedDigest(chosen), at: instant(start + 5_000) };
       await store.commit({ ...given.cardUseChange(1, start), cardUse });
@@ -195,7 +198,7 @@ function describeUpgrade(name: string, open: () => Promise<Opened>): void {
       );
       assert.equal((await store.cardByToken(merchantA, ofA))?.lastUsedAt, start + 5_000);
       assert.equal(
-        (await store.paymentById(merchantA, paid.id))?.order.card.tokenDigest,
+        (await store.paymentById(merchantA, paid.id))?.order.card?.tokenDigest,
         undefined,
       );
       assert.deepEqual(guessed(await dump(), [chosen, ...tokens]), []);

@@ -1,9 +1,17 @@
+import assert from "node:assert/strict";
 import type { KeyDigest, MerchantId, TokenDigest } from "../../src/kernel/ids.ts";
 import type { PaymentId } from "../../src/payment/payment-id.ts";
 import { instant } from "../../src/kernel/instant.ts";
 import type { JournalEntry } from "../../src/ledger/journal.ts";
 import type { Account } from "../../src/merchant/account.ts";
-import type { Attempt, Customer, Payment, Verdict } from "../../src/payment/payment.ts";
+import type {
+  Attempt,
+  Customer,
+  OrderCard,
+  Payment,
+  PaymentOrder,
+  Verdict,
+} from "../../src/payment/payment.ts";
 import type { DirectOrder } from "../../src/operations/direct-input.ts";
 import type { Chargeback } from "../../src/payment/chargeback.ts";
 import type { Refund } from "../../src/payment/refund.ts";
@@ -163,6 +171,35 @@ export function bareOrder(code: string, currency = "USD"): DirectOrder {
   };
 }
 
+/** The card of an order that has one. */
+export function cardIn({ card }: Pick<PaymentOrder, "card">): OrderCard {
+  assert(card !== undefined, "the order has a card");
+  return card;
+}
+
+/** A payment whose page waits for its first card. */
+export function pagePayment(number: number): Payment {
+  const { order, ...rest } = newPayment(number);
+  const bare = { tries: 0, declined: undefined, refusedCards: [] };
+  return {
+    ...rest,
+    state: "opened",
+    attempt: undefined,
+    attempts: 0,
+    order: {
+      ...order,
+      card: undefined,
+      page: {
+        lapsesAt: instant(start + 60_000),
+        paymentTypes: "_all",
+        instalments: [1, 12],
+        redirectUrl: undefined,
+        ...bare,
+      },
+    },
+  };
+}
+
 /** newPayment without optional members. */
 export function barePayment(number: number): Payment {
   const { order, ...rest } = newPayment(number);
@@ -174,7 +211,7 @@ export function barePayment(number: number): Payment {
     order: {
       ...order,
       orderNumber: undefined,
-      card: { ...order.card, tokenDigest: undefined },
+      card: { ...cardIn(order), tokenDigest: undefined },
       customer: bareCustomer,
       ...bareExtras,
     },

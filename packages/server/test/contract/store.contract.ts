@@ -498,6 +498,76 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
       assert.equal(await store.paymentByCode(merchantA, "other"), undefined);
     });
 
+    test("the order of a page is replaced by each version, and is searched and counted as it is now", async (context) => {
+      const store = await opened(context);
+      const first = given.pagePayment(1);
+      const { page } = first.order;
+      assert.ok(page !== undefined);
+      await store.commit(given.paymentChange(given.newPayment(2)));
+      await store.commit(given.paymentChange(first));
+      assert.deepEqual(await store.paymentById(merchantA, first.id), first);
+      const listed = async (text: string) =>
+        codesOf(await store.paymentsListed(merchantA, { text }, { limit: 9, maxExamined: 9 }))[0];
+      const brands = async () =>
+        (await store.paymentFigures(merchantA, undefined, 9)).map(({ brand }) => brand);
+      const due = async (ms: number) =>
+        (await store.paymentsDue(instant(start + ms), 9)).map(({ order }) => order.code);
+      assert.deepEqual(await listed("bruna"), []);
+      assert.deepEqual(await brands(), ["visa", undefined]);
+      assert.deepEqual(
+        [await due(59_999), await due(60_000)],
+        [["order-2"], ["order-2", "order-1"]],
+      );
+
+      const customer = { ...first.order.customer, name: "Bruna O'Neil" };
+      const card = { brand: "elo", maskedPan: "636297xxxxxx7013", tokenDigest: undefined } as const;
+      const tried: Payment = {
+        ...first,
+        version: 2,
+        state: "authorizing",
+        attempt: given.newAttempt({ recheckAt: instant(start + 90_000) }),
+        attempts: 1,
+        order: {
+          ...first.order,
+          code: "other",
+          card,
+          customer,
+          connector: "first_acquirer",
+          page: { ...page, tries: 1, redirectUrl: "https://shop.example/back" },
+        },
+      };
+      const stored = { ...tried, order: { ...tried.order, code: "order-1" } };
+      await store.commit(given.paymentChange(tried));
+      assert.deepEqual(await store.paymentById(merchantA, first.id), stored);
+      assert.deepEqual(await store.paymentByCode(merchantA, "order-1"), stored);
+      assert.deepEqual(await listed("bruna"), ["order-1"]);
+      assert.deepEqual(await listed("636297xxxxxx7013"), ["order-1"]);
+      assert.deepEqual(await brands(), ["visa", "elo"]);
+      assert.deepEqual(await due(60_000), ["order-2"]);
+
+      const declined = {
+        ...page,
+        tries: 1,
+        declined: "high_risk",
+        refusedCards: ["636297xxxxxx7013", "411111xxxxxx1111"],
+      } as const;
+      const open: Payment = {
+        ...stored,
+        version: 3,
+        state: "opened",
+        attempt: undefined,
+        order: { ...stored.order, page: declined },
+      };
+      await store.commit(given.paymentChange(open));
+      assert.deepEqual(await store.paymentById(merchantA, first.id), open);
+      assert.deepEqual(await due(60_000), ["order-2", "order-1"]);
+      assert.equal(
+        (await store.commit(given.paymentChange({ ...tried, version: 3 }))).outcome,
+        "stale",
+      );
+      assert.deepEqual(await store.paymentById(merchantA, first.id), open);
+    });
+
     test("each change appends one history row, oldest first, with its facts and entries as they were written", async (context) => {
       const store = await opened(context);
       const payment = given.newPayment(1);
@@ -1195,7 +1265,7 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
         ...order,
         code: "xmas 100%_",
         customer,
-        card: { ...order.card, brand: "mastercard", maskedPan: "555555xxxxxx4444" },
+        card: { ...given.cardIn(order), brand: "mastercard", maskedPan: "555555xxxxxx4444" },
       } as const;
       await store.commit(given.paymentChange(given.newPayment(1)));
       await store.commit(given.paymentChange(given.newPayment(0xabc, { order: other })));

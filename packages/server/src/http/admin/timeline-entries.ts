@@ -113,7 +113,7 @@ function isAbout(request: RecordedRequest, { id, order, createdAt }: Payment): b
   const { hash, code } = concernedBy(request);
   if (hash !== undefined) return hash === id;
   if (answer?.tokenDigest !== undefined)
-    return answer.tokenDigest === order.card.tokenDigest && at <= createdAt;
+    return answer.tokenDigest === order.card?.tokenDigest && at <= createdAt;
   return code !== undefined && code === maskedText(order.code, longestCode);
 }
 

@@ -24,6 +24,7 @@ export class ChangeWriter {
   /** For payments without rare columns: constants save a third of the bound values. */
   readonly #ordinary: PaymentStatements;
   readonly #rare: PaymentStatements;
+  readonly #updateOrder: StatementSync;
   readonly #paymentNo: StatementSync;
   readonly #paymentCodeTaken: StatementSync;
   readonly #insertHistory: StatementSync;
@@ -44,6 +45,7 @@ export class ChangeWriter {
   constructor(database: DatabaseSync) {
     this.#database = database;
     this.#ordinary = paymentStatements(database, ["0", "NULL", "NULL", "NULL", "NULL", "NULL"]);
+    this.#updateOrder = database.prepare("UPDATE payment SET order_json = ? WHERE no = ?");
     this.#rare = paymentStatements(database, ["?", "?", "?", "?", "?", "?"]);
     this.#paymentNo = database.prepare(
       "SELECT no FROM payment WHERE merchant = unhex(?) AND id = unhex(?)",
@@ -231,7 +233,10 @@ export class ChangeWriter {
     if (stored === undefined) return "stale";
     const no = Number(stored["no"]);
     const updated = update.run(...columns, ...moving, no, replaces);
-    return Number(updated.changes) === 0 ? "stale" : no;
+    if (Number(updated.changes) === 0) return "stale";
+    const orderJson = part[paymentIndex.orderJson];
+    if (orderJson !== undefined) this.#updateOrder.run(orderJson, no);
+    return no;
   }
 
   /**

@@ -41,7 +41,7 @@ import type {
   StoredAccountKey,
   StoreStats,
 } from "../store.ts";
-import { changeIndex, messageOf, type Outcome } from "../change-message.ts";
+import { changeIndex, messageOf, type Outcome, paymentIndex } from "../change-message.ts";
 import { commitResultOf } from "../commit-result.ts";
 import {
   type Identity,
@@ -556,8 +556,8 @@ class SqliteStore implements RunningStore {
       outcome = await this.#writer.submit(message);
     } finally {
       // Also if the outcome is unknown.
-      if (change.payment !== undefined && change.payment.replaces === undefined)
-        this.#payments.inserted(change.merchantId, change.payment.next.id);
+      if (payment?.[paymentIndex.orderJson] !== undefined)
+        this.#payments.written(change.merchantId, payment[paymentIndex.id]);
     }
     if (outcome === "committed" && written !== undefined) written.isCommitted = true;
     const result = commitResultOf(outcome);

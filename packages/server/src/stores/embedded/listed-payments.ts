@@ -151,9 +151,9 @@ export class ListedPayments {
     return isLast || block.length === 0 ? undefined : block.idAt(block.length - 1);
   }
 
-  /** Called when a new payment may be in the file. */
-  inserted(merchant: MerchantId, id: string): void {
-    this.#cache.inserted(merchant, id);
+  /** Called when a new payment, or another order of a payment, may be in the file. */
+  written(merchant: MerchantId, id: string): void {
+    this.#cache.written(merchant, id);
   }
 
   /** The places in the block that meet the condition; those in a state only from `before` to `end`. */

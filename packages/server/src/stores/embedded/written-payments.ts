@@ -106,7 +106,7 @@ function rowOf(
 ): PaymentRow {
   const code = first[paymentIndex.code];
   const createdAt = first[paymentIndex.createdAt];
-  const orderJson = first[paymentIndex.orderJson];
+  const orderJson = part[paymentIndex.orderJson] ?? first[paymentIndex.orderJson];
   assert(
     code !== undefined && createdAt !== undefined && orderJson !== undefined,
     "a payment that is new brings its fixed columns",

@@ -275,7 +275,7 @@ class MemoryStore implements WorldStore {
         id,
         createdAt,
         state,
-        brand: card.brand,
+        brand: card?.brand,
         country,
         currency: amount.currency,
         reason: declineReasonOf(payment),
@@ -795,7 +795,8 @@ class MemoryStore implements WorldStore {
       this.#newestFirst.delete(merchantId);
     } else {
       const { order, createdAt } = record.current;
-      record.current = Object.freeze({ ...next, order, createdAt });
+      const kept = next.order.page === undefined ? order : { ...next.order, code: order.code };
+      record.current = Object.freeze({ ...next, order: Object.freeze(kept), createdAt });
       record.history.push(row);
     }
     const owner = { merchantId, paymentId: next.id };

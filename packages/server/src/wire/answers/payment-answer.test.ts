@@ -12,8 +12,10 @@ import {
   type PaymentOrder,
   type Verdict,
 } from "../../payment/payment.ts";
+import type { PaymentPage } from "../../payment/payment.ts";
 import { priceOrder } from "../../payment/pricing.ts";
 import { type Refund, refundStates } from "../../payment/refund.ts";
+import { newAttempt } from "../../../test/contract/store-fixtures.ts";
 import { paymentAnswer, renderPayment, wireStatusOf } from "./payment-answer.ts";
 
 const opened = instant(Date.UTC(2025, 10, 25, 18, 13, 28));
@@ -244,6 +246,7 @@ describe("the answer of a payment", () => {
     });
     assert.deepEqual(rows, [
       ["received", "PE", false, false],
+      ["opened", "OP", false, null],
       ["authorizing", "PE", false, false],
       ["authorized", "PE", true, true],
       ["in_review", "PE", true, false],
@@ -254,8 +257,47 @@ describe("the answer of a payment", () => {
       ["declined", "CA", false, false],
       ["voided", "CA", false, false],
       ["expired", "CA", false, false],
-    ] satisfies (readonly [PaymentState, string, boolean, boolean])[]);
-    assert.equal(wireStatusOf("captured"), "CO");
+    ] satisfies (readonly [PaymentState, string, boolean, boolean | null])[]);
+    assert.equal(wireStatusOf(paymentWith({ state: "captured" })), "CO");
+  });
+
+  test("of a page is open with the types of its request until a card is tried, and pending while the outcome is unknown", () => {
+    const page = {
+      lapsesAt: instant(Date.UTC(2025, 10, 27, 12)),
+      paymentTypes: "_creditcard,debitcard",
+      instalments: [1, 3],
+      redirectUrl: undefined,
+      tries: 0,
+      declined: undefined,
+      refusedCards: [],
+    } as const;
+    const open = { verdict: undefined, authorized: 0n, attempt: undefined } as const;
+    const seen = (changes: Partial<Payment>, over: Partial<PaymentOrder>) =>
+      shown(paymentWith({ ...open, ...changes }, { page, ...over }));
+    const opened = seen({ state: "opened" }, { card: undefined });
+    assert.deepEqual(
+      [opened["status"], opened["status_date"], opened["payment_type_code"], opened["due_date"]],
+      ["OP", null, "_creditcard,debitcard", "2025-11-27"],
+    );
+    assert.deepEqual(
+      [opened["transaction_status"], opened["capture_available"]],
+      [undefined, null],
+      "no card was answered for",
+    );
+    const attempt = newAttempt({ checks: 0 });
+    assert.equal(seen({ state: "authorizing", attempt }, {})["status"], "OP");
+    const pending = seen({ state: "authorizing", attempt: newAttempt({ checks: 1 }) }, {});
+    assert.deepEqual([pending["status"], pending["payment_type_code"]], ["PE", "visa"]);
+    const code = (state: PaymentState, over: Partial<PaymentPage>) => {
+      const { transaction_status: status } = seen({ state }, { page: { ...page, ...over } });
+      return (status as { readonly code?: unknown } | undefined)?.code;
+    };
+    // Cancelled or lapsed while it waited; reversed after an unknown outcome.
+    assert.deepEqual(
+      [code("voided", {}), code("expired", {}), code("voided", { tries: 1, declined: "timeout" })],
+      ["NOK", "NOK", "NOK"],
+    );
+    assert.equal(code("voided", { tries: 1 }), "RETRY");
   });
 
   test("has a text of interface 4.3 for each reason", () => {

@@ -5,14 +5,12 @@ import { formatMoney } from "../../kernel/money.ts";
 import type { Account, AccountSettings } from "../../merchant/account.ts";
 import type { PaymentState } from "../../payment/payment-machine.ts";
 import type { Chargeback } from "../../payment/chargeback.ts";
-import type { DeclineReason, Payment, Verdict } from "../../payment/payment.ts";
+import { isOpenPage } from "../../payment/page.ts";
+import type { DeclineReason, Payment, PaymentOrder, Verdict } from "../../payment/payment.ts";
 import { priceOfPart } from "../../payment/pricing.ts";
 import type { Refund, RefundState } from "../../payment/refund.ts";
 
-/**
- * The status of a payment on the wire (interface 4.1). `OP` is for the hosted page, which has no
- * state here yet.
- */
+/** The status of a payment on the wire (interface 4.1). `OP`: its hosted page takes a card. */
 export type WireStatus = "OP" | "PE" | "CO" | "CA";
 
 interface StateRow {
@@ -30,6 +28,7 @@ interface StateRow {
 
 const stateRows = {
   received: { status: "PE", preApproved: false, captureAvailable: false, says: "waiting" },
+  opened: { status: "OP", preApproved: false, captureAvailable: false, says: "waiting" },
   authorizing: { status: "PE", preApproved: false, captureAvailable: false, says: "waiting" },
   authorized: { status: "PE", preApproved: true, captureAvailable: true, says: "verdict" },
   // Approved by the issuer, waiting for a review: OK, but not capturable yet (interface 4.2).
@@ -44,9 +43,14 @@ const stateRows = {
   expired: { status: "CA", preApproved: false, captureAvailable: false, says: "lapsed" },
 } as const satisfies Record<PaymentState, StateRow>;
 
-/** The wire status of a payment state. */
-export function wireStatusOf(state: PaymentState): WireStatus {
+/** The wire status of a payment without a page in this state. */
+export function wireStatusOfState(state: PaymentState): WireStatus {
   return stateRows[state].status;
+}
+
+/** The wire status of a payment. */
+export function wireStatusOf(payment: Payment): WireStatus {
+  return isOpenPage(payment) ? "OP" : wireStatusOfState(payment.state);
 }
 
 interface VerdictRow {
@@ -91,7 +95,10 @@ const waiting = '"code":"PENDING","description":"Waiting for the acquirer"';
  * tried.
  */
 const reversed = '"code":"RETRY","description":"No response from acquirer"';
-/** The hold expired: declined, as in interface 4.2; the text is Cofre's choice. */
+/**
+ * The hold or the hosted page expired, or the merchant cancelled the page: declined, as in interface
+ * 4.2; the text is Cofre's choice.
+ */
 const lapsed = '"code":"NOK","description":"Not accepted"';
 /** A reviewer rejected the payment (interface 4.2). */
 const rejected = '"code":"NOK","description":"High risk transaction"';
@@ -149,14 +156,15 @@ const dueDays = 3;
 export function renderPayment(payment: Payment, account: Account, token?: string): string {
   const { order, state } = payment;
   const row = stateRows[state];
+  const status = wireStatusOf(payment);
   const amounts = amountsOf(payment);
   const opened = formatTimestamp(payment.createdAt);
   const changed =
-    row.status === "PE" || payment.statusAt === undefined
+    status === "PE" || status === "OP" || payment.statusAt === undefined
       ? "null"
       : `"${formatTimestamp(payment.statusAt)}"`;
   const confirmed =
-    row.status !== "CO" || payment.capturedAt === undefined
+    status !== "CO" || payment.capturedAt === undefined
       ? "null"
       : `"${formatTimestamp(payment.capturedAt)}"`;
   const descriptor = (order.softDescriptor ?? account.settings.descriptor).toUpperCase();
@@ -164,13 +172,14 @@ export function renderPayment(payment: Payment, account: Account, token?: string
   return (
     `{"hash":"${payment.id}",${isCrossBorder ? `"pin":"${pinOf(payment.id)}",` : ""}"country":"${order.country}",` +
     `"merchant_payment_code":${quote(order.code)},"order_number":${quoteOrNull(order.orderNumber)},` +
-    `"status":"${row.status}","status_date":${changed},"open_date":"${opened}","confirm_date":${confirmed},"transfer_date":null,` +
+    `"status":"${status}","status_date":${changed},"open_date":"${opened}","confirm_date":${confirmed},"transfer_date":null,` +
     `"amount_br":"${amounts.local}","amount_ext":"${amounts.requested}","amount_iof":"${amounts.tax}",` +
     `"currency_rate":"${order.pricing.rate}","currency_ext":"${order.amount.currency}",` +
-    `"due_date":"${formatDate(addDays(payment.createdAt, dueDays))}","instalments":"${order.instalments}",` +
-    `"payment_type_code":"${order.paymentType === "debit" ? "debitcard" : order.card.brand}",` +
-    `"details":{"billing_descriptor":${quote(descriptor)}},"transaction_status":${transactionStatusOf(payment, account)},` +
-    `"pre_approved":${row.preApproved},"capture_available":${row.captureAvailable}` +
+    `"due_date":"${formatDate(order.page?.lapsesAt ?? addDays(payment.createdAt, dueDays))}","instalments":"${order.instalments}",` +
+    `"payment_type_code":${quote(paymentTypeOf(order))},` +
+    `"details":{"billing_descriptor":${quote(descriptor)}},` +
+    (status === "OP" ? "" : `"transaction_status":${transactionStatusOf(payment, account)},`) +
+    `"pre_approved":${row.preApproved},"capture_available":${status === "OP" ? "null" : row.captureAvailable}` +
     (payment.refunds.length === 0
       ? ""
       : `,"refunds":[${payment.refunds.map((refund) => renderRefund(refund, payment)).join(",")}]`) +
@@ -179,13 +188,18 @@ export function renderPayment(payment: Payment, account: Account, token?: string
       : `,"chargeback":${renderChargeback(payment.chargeback)}`) +
     (token === undefined
       ? ""
-      : `,"token":${quote(token)},"masked_card_number":"${order.card.maskedPan}"`) +
+      : `,"token":${quote(token)},"masked_card_number":${quoteOrNull(order.card?.maskedPan)}`) +
     mandateOf(payment) +
     (order.note === undefined ? "" : `,"note":${quote(order.note)}`) +
     userValuesOf(order.userValues) +
     (isCrossBorder ? `,"customer":${customerOf(payment)}` : "") +
     "}"
   );
+}
+
+function paymentTypeOf({ paymentType, card, page }: PaymentOrder): string {
+  if (card === undefined) return page?.paymentTypes ?? "";
+  return paymentType === "debit" ? "debitcard" : card.brand;
 }
 
 /**
@@ -269,11 +283,16 @@ function statusText(payment: Payment, settings: AccountSettings): string {
   if (says === "lapsed") return lapsed;
   if (says === "waiting") return waiting;
   if (says === "undone") {
-    if (verdict === undefined) return reversed;
+    if (verdict === undefined) return wasReversed(payment) ? reversed : lapsed;
     if (payment.review === "rejected") return rejected;
     return settings.legacyDescriptions ? legacyCancelled : verdictText(payment, verdict, settings);
   }
   return verdict === undefined ? waiting : verdictText(payment, verdict, settings);
+}
+
+/** A page can also be void because the merchant cancelled it while no card was being tried. */
+function wasReversed({ order: { page } }: Payment): boolean {
+  return page === undefined || (page.tries > 0 && page.declined === undefined);
 }
 
 /** Declines have no `authcode` (interface 3.4). */

@@ -191,11 +191,11 @@ function answerOf({ payment, token }: Direct, account: Account): WireResponse {
  */
 function paymentExists(error: unknown): WireError {
   if (!(error instanceof PaymentCodeTaken)) return internalFailure.toWireError(error);
-  const { order, createdAt, state } = error.existing;
+  const { order, createdAt } = error.existing;
   return refusal("BP-DR-0", {
     code: echoName(order.code),
     time: formatTimestamp(createdAt),
-    status: wireStatusOf(state),
+    status: wireStatusOf(error.existing),
   });
 }
 

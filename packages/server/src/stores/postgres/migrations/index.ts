@@ -31,6 +31,7 @@ import { keyOrders } from "./030-key-orders.ts";
 import { readsOfStart } from "./031-reads-of-start.ts";
 import { keyRotation } from "./032-key-rotation.ts";
 import { indexesOfKeys } from "./033-indexes-of-keys.ts";
+import { ordersOfPages } from "./034-orders-of-pages.ts";
 
 /** In order. A released migration never changes: its checksum is kept in the database. */
 export const migrations: readonly string[] = [
@@ -67,6 +68,7 @@ export const migrations: readonly string[] = [
   readsOfStart,
   keyRotation,
   indexesOfKeys,
+  ordersOfPages,
 ];
 
 /**
