@@ -8,6 +8,7 @@ import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { amount } from "./support/amount.ts";
 import { plantedBugs } from "../simulation/planted-bugs.ts";
+import { plantedPageBugs } from "../simulation/planted-page-bugs.ts";
 import type { DeliveryEvent } from "../../server/src/delivery/dispatcher.ts";
 import type { FactSource, HistoryFact } from "../../server/src/stores/change.ts";
 import { type PlantedBug, sourcesWith } from "../../server/test/support/planted-bug.ts";
@@ -16,9 +17,14 @@ const repository = fileURLToPath(new URL("../../..", import.meta.url));
 /** Relative to the repository, and to a copy of the parts that the simulation imports. */
 const sources = join("packages", "server", "src");
 const imported = [
-  ...["package.json", "test/support", "test/vectors", "test/contract", "test/upstream"].map(
-    (part) => join("packages", "server", part),
-  ),
+  ...[
+    "package.json",
+    "test/support",
+    "test/vectors",
+    "test/contract",
+    "test/acquirer",
+    "test/upstream",
+  ].map((part) => join("packages", "server", part)),
   join("packages", "proof", "package.json"),
   join("packages", "proof", "simulation"),
 ];
@@ -28,6 +34,7 @@ after(() => rmSync(compiled, { recursive: true, force: true }));
 
 /** Two processes run in parallel. */
 const seeds = amount({ quick: 2_000, ci: 20_000, night: 1_000_000 });
+const pages = amount({ quick: 5_000, ci: 20_000, night: 500_000 });
 const seedsForBug = 2_000;
 const seedsTwice = amount({ quick: 200, ci: 1_000, night: 1_000 });
 const deaths = amount({ quick: 1, ci: 2, night: 2 });
@@ -145,6 +152,35 @@ const marksToMeet = [
   "verified RETRY",
 ];
 
+/** What thousands of pages must contain; without it they prove little. */
+const marksOfPages = [
+  "authorized by attempt 3",
+  "dies after sending",
+  "dies before sending",
+  "ends authorized",
+  "ends captured",
+  "ends declined",
+  "ends expired",
+  "ends in_review",
+  "ends voided",
+  "fact authorization_rerouted",
+  "fact page_cancelled",
+  "fact page_lapsed",
+  "fact reversal_approved",
+  "page shows CA",
+  "page shows CO",
+  "page shows PE",
+  "status OP to CA",
+  "status OP to CO",
+  "status OP to PE",
+  "status PE to CO",
+  "status PE to OP",
+  "submit_on_page card_exhausted",
+  "submit_on_page payment_already_captured",
+  "submit_on_page payment_cancelled",
+  "submit_on_page payment_in_flight",
+];
+
 /** Bugs that a single crash at the wrong moment reveals. */
 const foundByCrashes = [
   "the acquirer is asked before the intention is written down",
@@ -177,6 +213,16 @@ describe("the simulation", () => {
       "--twice",
     ]);
     assert.equal(code, 0, output);
+  });
+});
+
+describe("the model of hosted pages", () => {
+  test(`finds nothing in ${pages} pages, and meets what it should`, async (context) => {
+    const { code, output } = await simulate(repository, ["--pages", "--seeds", String(pages)]);
+    assert.equal(code, 0, output);
+    for (const mark of marksOfPages)
+      assert.match(output, new RegExp(`^  ${mark}: \\d+$`, "m"), `the pages meet: ${mark}`);
+    context.diagnostic(output.trim().split("\n").at(-1) ?? "");
   });
 });
 
@@ -228,6 +274,22 @@ function plantHalf(half: number): void {
       assert.equal(code, 1, `not found: ${output}`);
       // A run that failed to start exits with 1 too.
       assert.match(output, /, dies at (?:no wait|\d+)/);
+    });
+  }
+
+  for (const bug of plantedPageBugs.filter((_, index) => index % 2 === half)) {
+    test(`on a page: ${bug.name}`, async (context) => {
+      await copySources(copy);
+      await plant(copy, bug);
+      const { code, output } = await simulate(copy, [
+        "--pages",
+        "--seeds",
+        String(seedsForBug),
+        "--stop",
+      ]);
+      assert.equal(code, 1, `not found: ${output}`);
+      assert.match(output, /^seed \d+: \d+ violations/m);
+      context.diagnostic(output.split("\n").slice(0, 2).join(" "));
     });
   }
 

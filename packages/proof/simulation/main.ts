@@ -1,5 +1,6 @@
 import { parseArgs } from "node:util";
 import { explore, scenarios } from "./crash-matrix.ts";
+import { playPage } from "./page-model.ts";
 import { keptSeeds } from "./kept-seeds.ts";
 import { runSeed } from "./run-seed.ts";
 
@@ -7,7 +8,7 @@ import { runSeed } from "./run-seed.ts";
  * Runs seeds: `--seeds N` from `--from S` on, or one with `--seed S`, which prints what happened.
  * `--stop` stops at the first violation. Exit code 1 when a promise was broken. `--trace` prints
  * each event as a line. `--kept` runs the kept seeds before them. `--crashes` runs the crash matrix
- * instead, with `--pairs` of crashes. `--twice` runs each seed again and compares the traces.
+ * instead, with `--pairs` of crashes; `--pages` plays hosted pages instead (page-model.ts). `--twice` runs each seed again and compares the traces.
  */
 const { values } = parseArgs({
   options: {
@@ -18,6 +19,7 @@ const { values } = parseArgs({
     twice: { type: "boolean", default: false },
     trace: { type: "boolean", default: false },
     kept: { type: "boolean", default: false },
+    pages: { type: "boolean", default: false },
     crashes: { type: "boolean", default: false },
     pairs: { type: "boolean", default: false },
   },
@@ -39,6 +41,11 @@ const first = Number(values.seed ?? values.from);
 const count = values.seed === undefined ? Number(values.seeds) : 1;
 const marks = new Map<string, number>();
 const total = { failed: 0, events: 0, crashes: 0, simulatedMs: 0 };
+
+if (values.pages) {
+  await pages(first, count, values.stop);
+  process.exit();
+}
 
 const seeds = [
   ...(values.kept ? keptSeeds.map(({ seed }) => seed) : []),
@@ -66,16 +73,36 @@ for (const seed of seeds) {
   if (values.stop) break;
 }
 
-if (values.seed !== undefined || !values.stop) {
-  for (const [mark, times] of [...marks].toSorted(([left], [right]) => (left < right ? -1 : 1)))
-    process.stdout.write(`  ${mark}: ${times}\n`);
-}
+if (values.seed !== undefined || !values.stop) printMarks();
 const hours = Math.round(total.simulatedMs / 3_600_000);
 process.stdout.write(
   `${seeds.length} seeds, ${total.events} events, ${total.crashes} crashes, ${hours} simulated hours\n`,
 );
 process.stdout.write(`${seeds.length - total.failed} passed, ${total.failed} failed\n`);
 process.exitCode = total.failed === 0 ? 0 : 1;
+
+async function pages(from: number, played: number, stop: boolean): Promise<void> {
+  let failed = 0;
+  for (let seed = from; seed < from + played; seed += 1) {
+    const { violations, marks: met } = await playPage(seed);
+    for (const mark of met) marks.set(mark, (marks.get(mark) ?? 0) + 1);
+    if (violations.length === 0) continue;
+    failed += 1;
+    process.stdout.write(
+      `seed ${seed}: ${violations.length} violations, replay with npm run sim -- --pages --seed ${seed}\n`,
+    );
+    for (const violation of violations) process.stdout.write(`  ${violation}\n`);
+    if (stop) break;
+  }
+  if (!stop) printMarks();
+  process.stdout.write(`${played} pages, ${failed} failed\n`);
+  process.exitCode = failed === 0 ? 0 : 1;
+}
+
+function printMarks(): void {
+  for (const [mark, times] of [...marks].toSorted(([left], [right]) => (left < right ? -1 : 1)))
+    process.stdout.write(`  ${mark}: ${times}\n`);
+}
 
 async function crashes(pairs: boolean, stop: boolean): Promise<void> {
   let [runs, broken] = [0, 0];

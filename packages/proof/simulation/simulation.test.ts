@@ -6,6 +6,7 @@ import { earlierCopy } from "../../server/test/support/earlier-version.ts";
 import { serverRoot } from "../../server/test/support/planted-copy.ts";
 import { keptSeeds } from "./kept-seeds.ts";
 import { plantedBugs } from "./planted-bugs.ts";
+import { plantedPageBugs } from "./planted-page-bugs.ts";
 import { sourcesWith } from "../../server/test/support/planted-bug.ts";
 import { runSeed } from "./run-seed.ts";
 
@@ -42,7 +43,7 @@ test("the version before, which the failover lane runs beside this one, can be m
 
 test("what each planted mistake of the lane replaces is in the source exactly once", () => {
   const read = (file: string): string => readFileSync(join(serverRoot, "src", file), "utf8");
-  for (const bug of plantedBugs) {
+  for (const bug of [...plantedBugs, ...plantedPageBugs]) {
     for (const [file, source] of sourcesWith(bug, read))
       assert.notEqual(source, read(file), bug.name);
   }
