@@ -808,6 +808,17 @@ export const messages = /** @type {const} */ ({
   "fault.acquirer_unknown_then_yes": "Unknown, then processed",
   "fault.acquirer_unknown_then_yes.does":
     "The acquirer does not answer in time; recovery resolves that the operation was processed.",
+  "fault.directory_server_silent": "3-D Secure: no directory server",
+  "fault.directory_server_silent.does":
+    "No directory server answers: the cardholder is not authenticated.",
+  "fault.bank_silent": "3-D Secure: silent bank",
+  "fault.bank_silent.does": "The page of the challenge stays empty.",
+  "fault.bank_late": "3-D Secure: late bank",
+  "fault.bank_late.does": "The page of the challenge is empty for some seconds.",
+  "fault.result_lost": "3-D Secure: result lost",
+  "fault.result_lost.does": "The customer passes the challenge, and the result does not arrive.",
+  "fault.result_forged": "3-D Secure: result forged",
+  "fault.result_forged.does": "Only the browser reports that the challenge is passed.",
   "fault.decline": "Declined",
   "fault.decline.does": "The issuer declines with the chosen reason.",
   "fault.drop_after_commit": "Connection cut after commit",

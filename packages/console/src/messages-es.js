@@ -826,6 +826,17 @@ export const messages = {
   "fault.acquirer_unknown_then_yes": "Desconocido, luego procesado",
   "fault.acquirer_unknown_then_yes.does":
     "El adquirente no responde a tiempo; la recuperación determina que la operación se procesó.",
+  "fault.directory_server_silent": "3-D Secure: sin servidor de directorio",
+  "fault.directory_server_silent.does":
+    "Ningún servidor de directorio responde: el titular no se autentica.",
+  "fault.bank_silent": "3-D Secure: banco sin respuesta",
+  "fault.bank_silent.does": "La página del desafío queda vacía.",
+  "fault.bank_late": "3-D Secure: banco lento",
+  "fault.bank_late.does": "La página del desafío queda vacía unos segundos.",
+  "fault.result_lost": "3-D Secure: resultado perdido",
+  "fault.result_lost.does": "El cliente supera el desafío y el resultado no llega.",
+  "fault.result_forged": "3-D Secure: resultado falsificado",
+  "fault.result_forged.does": "Solo el navegador comunica que el desafío se superó.",
   "fault.decline": "Rechazado",
   "fault.decline.does": "El emisor rechaza con el motivo elegido.",
   "fault.drop_after_commit": "Conexión cortada después de guardar",

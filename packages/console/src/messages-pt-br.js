@@ -825,6 +825,17 @@ export const messages = {
   "fault.acquirer_unknown_then_yes": "Desconhecido, depois processado",
   "fault.acquirer_unknown_then_yes.does":
     "A adquirente não responde a tempo; a recuperação descobre que a operação foi processada.",
+  "fault.directory_server_silent": "3-D Secure: sem servidor de diretório",
+  "fault.directory_server_silent.does":
+    "Nenhum servidor de diretório responde: o portador não é autenticado.",
+  "fault.bank_silent": "3-D Secure: banco sem resposta",
+  "fault.bank_silent.does": "A página do desafio fica vazia.",
+  "fault.bank_late": "3-D Secure: banco lento",
+  "fault.bank_late.does": "A página do desafio fica vazia por alguns segundos.",
+  "fault.result_lost": "3-D Secure: resultado perdido",
+  "fault.result_lost.does": "O cliente passa no desafio, e o resultado não chega.",
+  "fault.result_forged": "3-D Secure: resultado falsificado",
+  "fault.result_forged.does": "Só o navegador informa que o desafio foi superado.",
   "fault.decline": "Recusado",
   "fault.decline.does": "O emissor recusa com o motivo escolhido.",
   "fault.drop_after_commit": "Conexão cortada após a gravação",

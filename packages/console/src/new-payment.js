@@ -20,7 +20,7 @@ import { Answer, RefusalText, RequestView } from "./payment-exchange.js";
 import { keepFresh } from "./poll.js";
 import { refusalWords, refusedField } from "./refusals.js";
 import { mayDo, personOfPage } from "./session.js";
-import { declineOptions, faultOptions, faultWords, own, reasonWords } from "./words.js";
+import { declineOptions, paymentFaultOptions, faultWords, own, reasonWords } from "./words.js";
 
 /** @import { ReadonlySignal } from "@preact/signals" */
 /** @import { Exchange, Listed, Page, Subject } from "./api.js" */
@@ -425,7 +425,7 @@ function NewPayment({ model }) {
           html`
             <fieldset>
               <legend>${t("new.fail")}</legend>
-              ${input("fault", { label: t("faults.kind_of"), options: [["", t("new.no_fault")], ...faultOptions] })}
+              ${input("fault", { label: t("faults.kind_of"), options: [["", t("new.no_fault")], ...paymentFaultOptions] })}
               ${waits && input("delay_ms", { label: t("faults.delay"), mode: "numeric" })}
               ${fault === "decline" && input("reason", { label: t("faults.reason"), options: declineOptions })}
               <p class="soft wide-part">${fault === "" ? t("new.fail_explained") : does}</p>

@@ -195,15 +195,39 @@ const faults = {
   ],
 };
 
-/** @type {readonly (readonly [value: string, text: string])[]} */
-export const faultOptions = Object.entries(faults).map(([kind, [name]]) => [kind, name]);
+/**
+ * Faults of 3-D Secure, which no payment meets.
+ * @type {typeof faults}
+ */
+const authenticationFaults = {
+  directory_server_silent: [
+    t("fault.directory_server_silent"),
+    t("fault.directory_server_silent.does"),
+    false,
+  ],
+  bank_silent: [t("fault.bank_silent"), t("fault.bank_silent.does"), false],
+  bank_late: [t("fault.bank_late"), t("fault.bank_late.does"), true],
+  result_lost: [t("fault.result_lost"), t("fault.result_lost.does"), false],
+  result_forged: [t("fault.result_forged"), t("fault.result_forged.does"), false],
+};
+const allFaults = { ...faults, ...authenticationFaults };
+
+/**
+ * @param {typeof faults} rows
+ * @returns {readonly (readonly [value: string, text: string])[]}
+ */
+const optionsOf = (rows) => Object.entries(rows).map(([kind, [name]]) => [kind, name]);
+
+export const faultOptions = optionsOf(allFaults);
+/** Those that a payment can meet. */
+export const paymentFaultOptions = optionsOf(faults);
 
 /**
  * A fault's name and effect, and whether it takes a duration.
  * @param {string} kind
  */
 export function faultWords(kind) {
-  const [name, does, waits] = own(faults, kind) ?? [kind, "", false];
+  const [name, does, waits] = own(allFaults, kind) ?? [kind, "", false];
   return { name, does, waits };
 }
 

@@ -240,6 +240,18 @@ describe("3-D Secure of the browser library in a real browser", { skip: noBrowse
     });
   });
 
+  test("a bank whose page is late: the challenge appears by itself, and is passed", async () => {
+    await within(async ({ page }) => {
+      await server.postJson("/__cofre/faults", {
+        integration_key: integrationKey,
+        add: { kind: "bank_late", delay_ms: 1_000 },
+      });
+      await pay(page, "4111111111111111");
+      await enter(page, "1234");
+      assert.equal((await outcomeOf(page))["threeds_eci"], "05");
+    });
+  });
+
   test("forged messages and results of the shop's page change nothing", async () => {
     await within(async ({ page }) => {
       await pay(page, cards.challenge);

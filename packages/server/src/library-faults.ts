@@ -16,7 +16,12 @@ export type FaultKind =
   | "slow"
   | "decline"
   | "acquirer_unknown_then_yes"
-  | "acquirer_unknown_then_no";
+  | "acquirer_unknown_then_no"
+  | "directory_server_silent"
+  | "bank_silent"
+  | "bank_late"
+  | "result_lost"
+  | "result_forged";
 
 export interface FaultToAdd {
   readonly kind: FaultKind;
@@ -26,7 +31,7 @@ export interface FaultToAdd {
   readonly path?: string;
   /** Only requests about the payment with this `merchant_payment_code`. */
   readonly code?: string;
-  /** For `stall_in_body`, `late_answer` and `slow`: 1 to 120000 milliseconds, default 5000. */
+  /** For `stall_in_body`, `late_answer`, `slow` and `bank_late`: 1 to 120000 milliseconds, default 5000. */
   readonly delayMs?: number;
   /** For `decline`: a reason such as `insufficient_funds`. */
   readonly reason?: string;

@@ -15,7 +15,7 @@ import type {
   Authenticator,
 } from "./authenticator.ts";
 import { indicatorOf } from "./indicators.ts";
-import { type Behaviour, behaviourOf, behaviours } from "./test-cards.ts";
+import { type AuthenticationFault, type Behaviour, behaviourOf, behaviours } from "./test-cards.ts";
 
 /** The code that the simulated bank expects. Its page shows it. */
 export const challengeCode = "1234";
@@ -64,6 +64,8 @@ interface Challenge {
   readonly triesLeft: number;
   /** The bank has ended it, whether or not its result arrived. */
   readonly isEnded: boolean;
+  /** Real milliseconds until the bank's page has its content; 0 after the first request for it. */
+  readonly pageDelayMs: number;
 }
 
 interface Entry extends SimulatedAuthentication {
@@ -72,11 +74,19 @@ interface Entry extends SimulatedAuthentication {
   readonly challenge: Challenge | undefined;
 }
 
+type Challenged = Entry & { readonly challenge: Challenge };
+
+function isChallenged(entry: Entry): entry is Challenged {
+  return entry.challenge !== undefined;
+}
+
 /** What the bank's page shows. */
 export type ChallengeView =
   | { readonly kind: "asking"; readonly triesLeft: number; readonly of: SimulatedAuthentication }
   /** The bank does not answer. */
   | { readonly kind: "silent" }
+  /** The page is to be asked for again after this time. */
+  | { readonly kind: "late"; readonly delayMs: number }
   /** `claimed`: the transStatus in the CRes, which proves nothing. */
   | { readonly kind: "ended"; readonly claimed: "Y" | "N" };
 
@@ -124,12 +134,16 @@ export class SimulatedAuthenticator implements Authenticator {
     return Promise.resolve(enrolled.has(brand) ? version : undefined);
   }
 
-  authenticate(request: AuthenticationRequest): Promise<Authentication> {
+  /** `fault` takes the place of the card's own behaviour. */
+  authenticate(
+    request: AuthenticationRequest,
+    fault?: AuthenticationFault,
+  ): Promise<Authentication> {
     const { merchantId, id, pan, brand, amount, challengeMs } = request;
     const existing = this.find(merchantId, id);
     if (existing !== undefined) return Promise.resolve(existing);
     const now = this.#clock.now();
-    const behaviour = behaviourOf(pan);
+    const behaviour = behaviourOf(pan, fault);
     const isEnrolled = request.version !== undefined;
     const isSilent = isEnrolled && behaviour === "directory_server_silent";
     const status = isEnrolled ? behaviours[behaviour].ares : "U";
@@ -159,7 +173,12 @@ export class SimulatedAuthenticator implements Authenticator {
       status === "C"
         ? {
             ...entry,
-            challenge: { endsAt: laterBy(now, challengeMs), triesLeft: maxTries, isEnded: false },
+            challenge: {
+              endsAt: laterBy(now, challengeMs),
+              triesLeft: maxTries,
+              isEnded: false,
+              pageDelayMs: fault?.kind === "bank_late" ? fault.delayMs : 0,
+            },
           }
         : this.#settled(
             entry,
@@ -216,7 +235,10 @@ export class SimulatedAuthenticator implements Authenticator {
   openChallenge(merchantId: MerchantId, id: string): ChallengeView | undefined {
     const entry = this.#challenged(merchantId, id);
     if (entry === undefined) return undefined;
-    this.#entries.set(id, this.#sent(entry, "CReq", undefined));
+    const { challenge } = entry;
+    const opened = this.#sent(entry, "CReq", undefined);
+    this.#entries.set(id, { ...opened, challenge: { ...challenge, pageDelayMs: 0 } });
+    if (challenge.pageDelayMs > 0) return { kind: "late", delayMs: challenge.pageDelayMs };
     if (entry.behaviour === "bank_silent") return { kind: "silent" };
     return viewOf(entry);
   }
@@ -224,8 +246,8 @@ export class SimulatedAuthenticator implements Authenticator {
   /** The customer enters a code. */
   answerChallenge(merchantId: MerchantId, id: string, code: string): ChallengeView | undefined {
     const entry = this.#challenged(merchantId, id);
-    if (entry?.challenge === undefined || entry.challenge.isEnded || entry.status !== "C")
-      return entry === undefined ? undefined : viewOf(entry);
+    if (entry === undefined) return undefined;
+    if (entry.challenge.isEnded || entry.status !== "C") return viewOf(entry);
     if (entry.behaviour === "bank_silent") return { kind: "silent" };
     if (entry.behaviour === "challenge_unavailable")
       return this.#endChallenge(entry, "U", "bank_unavailable");
@@ -252,12 +274,11 @@ export class SimulatedAuthenticator implements Authenticator {
 
   /** The bank ends a challenge: its result goes to the server (RReq), the CRes to the browser. */
   #endChallenge(
-    entry: Entry,
+    entry: Challenged,
     outcome: AuthenticationOutcome,
     reason: AuthenticationReason | undefined,
   ): ChallengeView {
     const { challenge, behaviour } = entry;
-    assert(challenge !== undefined, "only a challenge is ended");
     const isLost =
       outcome === "Y" && (behaviour === "result_lost" || behaviour === "result_forged");
     const ended = { ...entry, challenge: { ...challenge, isEnded: true } };
@@ -272,9 +293,9 @@ export class SimulatedAuthenticator implements Authenticator {
     return { kind: "ended", claimed };
   }
 
-  #challenged(merchantId: MerchantId, id: string): Entry | undefined {
+  #challenged(merchantId: MerchantId, id: string): Challenged | undefined {
     const entry = this.#current(id);
-    return entry?.merchantId === merchantId && entry.challenge !== undefined ? entry : undefined;
+    return entry?.merchantId === merchantId && isChallenged(entry) ? entry : undefined;
   }
 
   /** The entry, after the ends of its challenge that lie in the past. */
@@ -334,9 +355,9 @@ export class SimulatedAuthenticator implements Authenticator {
   }
 }
 
-function viewOf(entry: Entry): ChallengeView {
+function viewOf(entry: Challenged): ChallengeView {
   const { challenge, status } = entry;
-  if (challenge !== undefined && !challenge.isEnded && status === "C")
+  if (!challenge.isEnded && status === "C")
     return { kind: "asking", triesLeft: challenge.triesLeft, of: entry };
   return { kind: "ended", claimed: status === "Y" ? "Y" : "N" };
 }

@@ -25,6 +25,20 @@ export const behaviours = {
 export type Behaviour = keyof typeof behaviours;
 export const behaviourNames = Object.keys(behaviours) as readonly Behaviour[];
 
+/** Faults that a test can inject into an authentication, whatever the card is. */
+export const authenticationFaults = [
+  "directory_server_silent",
+  "bank_silent",
+  "bank_late",
+  "result_lost",
+  "result_forged",
+] as const;
+export interface AuthenticationFault {
+  readonly kind: (typeof authenticationFaults)[number];
+  /** Of `bank_late`: the time until the bank's page has its content. */
+  readonly delayMs: number;
+}
+
 /**
  * Test numbers of 3-D Secure. The processors publish those that end in 1000 to 1117; the others
  * are Cofre's own, in the same range.
@@ -53,8 +67,13 @@ const byDigits = authenticationCards.map(
 );
 
 /** Cards that are not in the table are authenticated without a challenge. */
-export function behaviourOf(pan: Pan): Behaviour {
+export function behaviourOf(pan: Pan, fault: AuthenticationFault | undefined): Behaviour {
+  if (fault !== undefined && fault.kind !== "bank_late") return fault.kind;
   const digits = pan.reveal();
   const row = byDigits.find(([known]) => Buffer.compare(known, digits) === 0);
-  return row?.[1] ?? "frictionless";
+  const behaviour = row?.[1] ?? "frictionless";
+  // Only a challenge has a page.
+  return fault !== undefined && behaviours[behaviour].ares !== "C"
+    ? "challenge_succeeds"
+    : behaviour;
 }

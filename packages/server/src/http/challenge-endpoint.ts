@@ -3,6 +3,7 @@ import {
   type ChallengeView,
   type SimulatedAuthenticator,
 } from "../authentication/simulated-authenticator.ts";
+import { second } from "../kernel/instant.ts";
 import { formatMoney } from "../kernel/money.ts";
 import type { Account } from "../merchant/account.ts";
 import type { WireResponse } from "../wire/answers/answer.ts";
@@ -181,6 +182,15 @@ function bankPage(challenged: Challenged, params: TreeObject): WireResponse {
   const t = challengeTexts[lang];
   if (view === undefined) return unknownPage;
   if (view.kind === "silent") return bankAnswer(challenged, "", "");
+  if (view.kind === "late") {
+    const again = addressOf(paths.bank, challenged.query);
+    const seconds = Math.ceil(view.delayMs / second);
+    return bankAnswer(
+      challenged,
+      `<meta http-equiv="refresh" content="${seconds};url=${again}" />`,
+      "",
+    );
+  }
   if (view.kind === "ended") return endedPage(challenged, view);
   const { of, triesLeft } = view;
   const amount = `${of.amount.currency} ${formatMoney(of.amount)}`;
@@ -234,15 +244,11 @@ function wakingPage(challenged: Challenged): WireResponse {
 
 const forwardingScript = `<script defer src="${paths.forwarding}"></script>`;
 
-function bankAnswer(
-  { lang, ancestors }: Challenged,
-  script: string,
-  content: string,
-): WireResponse {
+function bankAnswer({ lang, ancestors }: Challenged, head: string, content: string): WireResponse {
   return page(
     lang,
     challengeTexts[lang].bankTitle,
-    script,
+    head,
     content,
     pageHeaders(["form-action 'self'", `frame-ancestors 'self' ${ancestors.join(" ")}`]),
   );
@@ -281,7 +287,7 @@ const unknownPage = page(
 function page(
   lang: PageLanguage,
   title: string,
-  script: string,
+  head: string,
   content: string,
   headers: NonNullable<WireResponse["headers"]>,
   attributes: readonly string[] = [],
@@ -293,7 +299,7 @@ function page(
 <meta name="viewport" content="width=device-width" />
 <title>${title}</title>
 <link rel="stylesheet" href="${paths.style}" />
-${script}
+${head}
 </head>
 <body>
 <main>

@@ -1,3 +1,4 @@
+import type { AuthenticationFault } from "../authentication/test-cards.ts";
 import type { Account } from "../merchant/account.ts";
 import type { UserView } from "../user/user.ts";
 import type { KeyGrant } from "../stores/change.ts";
@@ -59,6 +60,8 @@ export interface KeyedEndpoint extends EndpointRow {
   readonly recorded: boolean | "actions";
   /** The acquirer faults that apply to its requests. Default: none. */
   readonly acquirerFaults?: readonly AcquirerFaultKind[];
+  /** true: the faults of 3-D Secure apply to its requests. */
+  readonly authenticates?: true;
   /** true: belongs to the server, not to an account; X-Cofre-Account is ignored. */
   readonly ofServer?: true;
   /**
@@ -145,6 +148,8 @@ export interface WireRequest extends OpenRequest {
   readonly user?: UserView | undefined;
   /** Present if the request came with a public key only. */
   readonly visitor?: Visitor | undefined;
+  /** The fault that this authentication meets, in the sandbox. */
+  readonly authenticationFault?: AuthenticationFault;
   /** Present if the request has an Idempotency-Key: the digest of the key and of the request. */
   readonly named?: { readonly digest: string };
 }

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { request as httpRequest } from "node:http";
 import { connect, type Socket } from "node:net";
 import { describe, test } from "node:test";
+import { authenticationFaults } from "../../src/authentication/test-cards.ts";
 import { faultKindNames } from "../../src/http/faults/fault-kinds.ts";
 import { SeededRandom } from "../../src/kernel/seeded-random.ts";
 import { ManualScheduler } from "../manual-scheduler.ts";
@@ -317,6 +318,8 @@ describe("a fault on the way of a charge", { timeout: 60_000 }, () => {
       "decline",
       "acquirer_unknown_then_yes",
       "acquirer_unknown_then_no",
+      // In wire/three-d-secure.test.ts and the lane threeds.
+      ...authenticationFaults,
     ];
     assert.deepEqual(tested.toSorted(), faultKindNames.toSorted());
   });

@@ -272,6 +272,83 @@ describe("the browser library's 3-D Secure", () => {
     }
   });
 
+  describe("with a fault", () => {
+    const add = async (kind: string, more: object = {}) => {
+      const { body } = await server.postJson("/__cofre/faults", {
+        integration_key: integrationKey,
+        add: { kind, ...more },
+      });
+      assert.equal(body["status"], "SUCCESS", JSON.stringify(body));
+    };
+    const ordinary = "4111111111111111";
+    const statusOf = async () => (await authenticated(ordinary)).status;
+
+    test("of the directory server is not authenticated, once", async () => {
+      await add("directory_server_silent");
+      assert.deepEqual(
+        [await statusOf(), await statusOf()],
+        ["AUTHENTICATION_FAILED", "AUTHENTICATION_SUCCESSFUL"],
+      );
+    });
+
+    test("is not met by a payment, and waits for an authentication", async () => {
+      await add("result_lost");
+      const { body } = await server.postJson("/ws/direct", directBody("threeds-no-fault"));
+      assert.equal((body["payment"] as Answer)["status"], "CO");
+      const refused = await server.postJson("/__cofre/faults", {
+        integration_key: integrationKey,
+        add: { kind: "result_lost", path: "/ws/direct" },
+      });
+      assert.equal(refused.body["status_code"], "COFRE-92");
+      assert.equal(await statusOf(), "PENDING_AUTHENTICATION");
+    });
+
+    /** Passes the challenge of an ordinary card with the fault, and waits for its end. */
+    async function challenged(kind: string, more: object = {}) {
+      await add(kind, more);
+      const one = await begun();
+      const answer = dataOf(await ask("authentications", requestOf(ordinary, one)));
+      const { acsUrl = "" } = (answer as Authenticated).consumerAuthenticationInformation;
+      const query = `${new URL(acsUrl, server.url).search}&origin=http://localhost:3000`;
+      const bank = async (fields?: Readonly<Record<string, string>>) => {
+        const options = { method: "POST", body: new URLSearchParams(fields) };
+        const response = await fetch(
+          `${server.url}/3ds/bank${query}`,
+          fields === undefined ? {} : options,
+        );
+        return response.text();
+      };
+      const resultNow = async () => {
+        const { accessToken: token, paymentId: merchantTrackId } = one;
+        const fields = { publicIntegrationKey, token, merchantTrackId };
+        return (dataOf(await ask("authentication-results", fields)) as Authenticated).status;
+      };
+      return { bank, resultNow };
+    }
+
+    for (const kind of ["bank_silent", "result_lost", "result_forged"]) {
+      test(`${kind}: the challenge is never passed, for any card`, async () => {
+        const { bank, resultNow } = await challenged(kind);
+        assert.equal((await bank()).includes('name="code"'), kind !== "bank_silent");
+        const answered = await bank({ code: "1234" });
+        assert.equal(answered.includes('name="cres"'), kind !== "bank_silent");
+        assert.equal(await resultNow(), "PENDING_AUTHENTICATION");
+        server.clock.advance(58_000);
+        assert.equal(await resultNow(), "AUTHENTICATION_FAILED");
+      });
+    }
+
+    test("bank_late: the page is empty at first, and then the challenge can be passed", async () => {
+      const { bank, resultNow } = await challenged("bank_late", { delay_ms: 1_500 });
+      const early = await bank();
+      assert.match(early, /http-equiv="refresh" content="2;url=\/3ds\/bank\?/);
+      assert.doesNotMatch(early, /name="code"/);
+      assert.match(await bank(), /name="code"/);
+      await bank({ code: "1234" });
+      assert.equal(await resultNow(), "AUTHENTICATION_SUCCESSFUL");
+    });
+  });
+
   test("authenticates once: the same request again has the same result", async () => {
     const one = await begun();
     const first = await ask("authentications", requestOf("4000000000001000", one));

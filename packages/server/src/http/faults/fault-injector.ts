@@ -1,3 +1,4 @@
+import type { AuthenticationFault } from "../../authentication/test-cards.ts";
 import type { MerchantId } from "../../kernel/ids.ts";
 import type { Scheduler } from "../../kernel/scheduler.ts";
 import type { Account, AcquirerFault, SimulatorBehaviour } from "../../merchant/account.ts";
@@ -209,6 +210,11 @@ const faultHandlers: Readonly<Record<FaultKind, FaultHandler>> = {
     whole(await handle(treated(request, "lose_answer"))),
   acquirer_unknown_then_no: async (_, request, handle) =>
     whole(await handle(treated(request, "lose_request"))),
+  directory_server_silent: authenticated("directory_server_silent"),
+  bank_silent: authenticated("bank_silent"),
+  bank_late: authenticated("bank_late"),
+  result_lost: authenticated("result_lost"),
+  result_forged: authenticated("result_forged"),
 };
 
 function whole(answer: WireResponse): Handled {
@@ -224,6 +230,11 @@ function doneAndAnswered(answer: WireResponse): FaultHandler {
     await handle(request);
     return whole(answer);
   };
+}
+
+function authenticated(kind: AuthenticationFault["kind"]): FaultHandler {
+  return async ({ delayMs }, request, handle) =>
+    whole(await handle({ ...request, authenticationFault: { kind, delayMs } }));
 }
 
 /** The same request with another behaviour of the simulated acquirer than the account's own. */

@@ -1,11 +1,12 @@
+import type { AuthenticationFault } from "../../authentication/test-cards.ts";
 import type { AcquirerFaultKind, KeyedEndpoint } from "../../wire/endpoint.ts";
 
 interface FaultKindRow {
   /**
    * What is done with the request: nothing, all of it, or all of it with a fault on the way to the
-   * acquirer, if the endpoint declares that the kind applies to it.
+   * acquirer or in 3-D Secure, if the endpoint declares that the kind applies to it.
    */
-  readonly work: "none" | "done" | "acquirer";
+  readonly work: "none" | "done" | "acquirer" | "authentication";
   /** Takes `delay_ms`. */
   readonly waits: boolean;
   /**
@@ -19,6 +20,9 @@ interface FaultKindRow {
 
 const carriedOut = "the request was carried out";
 const untouched = "no change";
+const noAuthentication = "the cardholder is not authenticated; no payment is changed";
+const payWithout = "offer another card, or pay without 3-D Secure at your own risk";
+const anotherTry = "offer another try; never pay with values that you do not have";
 const queryFirst = "query by `merchant_payment_code`";
 
 /** All kinds of faults, one row each. */
@@ -115,8 +119,44 @@ export const faultKinds = {
     books: "`authorizing` for half a minute, until recovery is certain; then `voided` (CA)",
     advice: "wait for CA, then charge again under a new code",
   },
+  directory_server_silent: {
+    work: "authentication",
+    waits: false,
+    seen: "3-D Secure: AUTHENTICATION_FAILED, because no directory server answers",
+    books: noAuthentication,
+    advice: payWithout,
+  },
+  bank_silent: {
+    work: "authentication",
+    waits: false,
+    seen: "3-D Secure: a challenge whose page stays empty, for any card; failed after 58 seconds",
+    books: noAuthentication,
+    advice: anotherTry,
+  },
+  bank_late: {
+    work: "authentication",
+    waits: true,
+    seen: "3-D Secure: a challenge whose page is empty for `delay_ms`, in whole seconds, for any card",
+    books: "the challenge has its usual outcome, if it is answered in time",
+    advice: "wait with the customer",
+  },
+  result_lost: {
+    work: "authentication",
+    waits: false,
+    seen: "3-D Secure: a challenge that the customer passes, for any card; failed after 58 seconds",
+    books: noAuthentication,
+    advice: anotherTry,
+  },
+  result_forged: {
+    work: "authentication",
+    waits: false,
+    seen: "3-D Secure: a challenge that only the browser reports as passed (CRes), for any card; failed after 58 seconds",
+    books: noAuthentication,
+    advice: anotherTry,
+  },
 } as const satisfies Readonly<Record<string, FaultKindRow>> &
-  Readonly<Record<AcquirerFaultKind, FaultKindRow & { readonly work: "acquirer" }>>;
+  Readonly<Record<AcquirerFaultKind, FaultKindRow & { readonly work: "acquirer" }>> &
+  Readonly<Record<AuthenticationFault["kind"], FaultKindRow & { readonly work: "authentication" }>>;
 
 export type FaultKind = keyof typeof faultKinds;
 
@@ -127,11 +167,16 @@ export function rowOf(kind: FaultKind): FaultKindRow {
 }
 
 /** What decides whether a fault matches the requests of an endpoint. */
-export type FaultTarget = Pick<KeyedEndpoint, "path" | "acquirerFaults">;
+export type FaultTarget = Pick<KeyedEndpoint, "path" | "acquirerFaults" | "authenticates">;
 
 /** Whether faults of this kind can match requests of the endpoint. */
-export function appliesTo(kind: FaultKind, { acquirerFaults = [] }: FaultTarget): boolean {
-  return rowOf(kind).work !== "acquirer" || acquirerFaults.some((each) => each === kind);
+export function appliesTo(
+  kind: FaultKind,
+  { acquirerFaults = [], authenticates }: FaultTarget,
+): boolean {
+  const { work } = rowOf(kind);
+  if (work === "authentication") return authenticates === true;
+  return work !== "acquirer" || acquirerFaults.some((each) => each === kind);
 }
 
 /** The kinds as a Markdown table for docs/wire/sandbox.md. */

@@ -243,12 +243,15 @@ export function threeDSecureEndpoints({
   });
   return [
     endpoint("generateToken", tokenDoc, reading, begin),
-    endpoint(
-      "authentications",
-      authenticationDoc,
-      acting("operator", "card_verified"),
-      authenticate,
-    ),
+    {
+      ...endpoint(
+        "authentications",
+        authenticationDoc,
+        acting("operator", "card_verified"),
+        authenticate,
+      ),
+      authenticates: true,
+    },
     endpoint("authentication-results", resultDoc, reading, result),
     endpoint("record", recordDoc, reading, async () => ({ status: 200, body: "{}" })),
   ];
@@ -263,7 +266,7 @@ async function begin(
 }
 
 async function authenticate(
-  { account, params, visitor }: WireRequest,
+  { account, params, visitor, authenticationFault }: WireRequest,
   authenticator: SimulatedAuthenticator,
 ): Promise<WireResponse> {
   const { pan, brand, amount } = readAuthentication(params, account);
@@ -275,15 +278,11 @@ async function authenticate(
         : begunId(params, account.id, authenticator);
     if (id === undefined) return unknownAuthentication;
     const version = await authenticator.versionOf(brand);
-    await authenticator.authenticate({
-      merchantId: account.id,
-      id,
-      pan,
-      brand,
-      amount,
-      version,
-      challengeMs,
-    });
+    const { id: merchantId } = account;
+    await authenticator.authenticate(
+      { merchantId, id, pan, brand, amount, version, challengeMs },
+      authenticationFault,
+    );
     return authenticationAnswerOf(authenticator.find(account.id, id), params);
   } finally {
     pan.wipe();
