@@ -18,6 +18,8 @@ import {
   simulatorSettings,
 } from "../packages/server/src/merchant/settings.ts";
 import { logEvents } from "../packages/server/src/logging/log-event.ts";
+import { alarmChecks } from "../packages/server/src/production/alarm-checks.ts";
+import type { Check } from "../packages/server/src/production/check.ts";
 import { installationChecks } from "../packages/server/src/production/installation-checks.ts";
 import {
   serverSettingChecks,
@@ -45,7 +47,16 @@ export const sections: readonly Section[] = [
   { file: "docs/operate/commands.md", name: "commands", make: commandsAsMarkdown },
   { file: "docs/operate/configuration.md", name: "settings", make: settingsAsMarkdown },
   { file: "docs/operate/logs.md", name: "log events", make: eventTable },
-  { file: "docs/operate/production.md", name: "production checks", make: productionChecks },
+  {
+    file: "docs/operate/production.md",
+    name: "production checks",
+    make: () => checkTable([...settingChecks, ...serverSettingChecks, ...installationChecks]),
+  },
+  {
+    file: "docs/operate/production.md",
+    name: "production alarms",
+    make: () => checkTable(alarmChecks),
+  },
   { file: "docs/wire/sandbox.md", name: "test cards", make: cardTable },
   { file: "docs/wire/sandbox.md", name: "kinds of faults", make: faultKindsAsMarkdown },
   {
@@ -118,10 +129,8 @@ function eventTable(): string {
   return ["| event | level | fields | meaning |", "|---|---|---|---|", ...rows].join("\n");
 }
 
-function productionChecks(): string {
-  const rows = [...settingChecks, ...serverSettingChecks, ...installationChecks].map(
-    ({ name, rule, remedy }) => `| \`${name}\` | ${rule} | ${remedy} |`,
-  );
+function checkTable(checks: readonly Pick<Check<never>, "name" | "rule" | "remedy">[]): string {
+  const rows = checks.map(({ name, rule, remedy }) => `| \`${name}\` | ${rule} | ${remedy} |`);
   return ["| check | required | what to do |", "|---|---|---|", ...rows].join("\n");
 }
 

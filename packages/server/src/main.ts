@@ -1,5 +1,6 @@
 import manifest from "../package.json" with { type: "json" };
 import { type Cofre, startCofre } from "./app.ts";
+import { examine } from "./start/examine.ts";
 import { initialize } from "./start/initialize.ts";
 import { ReadyFileError, removeReadyFile, writeReadyFile } from "./start/ready-file.ts";
 import { recoverKeys } from "./start/recover-keys.ts";
@@ -145,6 +146,7 @@ async function runClient(command: ClientCommand, call: CommandCall): Promise<voi
     recoverKeys,
     storedKeys,
     initialize,
+    examine,
     stopRequested: () => {
       const closed = Promise.withResolvers<void>();
       stop = closed.resolve;

@@ -286,6 +286,7 @@ const arrows: readonly {
       "user/audit.ts",
       "user/user-store.ts",
       "sign-in/users.ts",
+      "production/check.ts",
       ...auditShown,
       "operations/",
       "config/",
@@ -321,6 +322,7 @@ const arrows: readonly {
       "../package.json",
       "app.ts",
       "start/commands.ts",
+      "start/examine.ts",
       "start/initialize.ts",
       "start/recover-keys.ts",
       "start/temporary-cofre.ts",
@@ -428,6 +430,7 @@ const ownedModules: Readonly<Record<string, readonly string[]>> = {
     "start/start-problem.ts",
     "start/open-recovery-key.ts",
     "start/secret-files.ts",
+    "start/production-alarms.ts",
     "start/listen-with-certificate.ts",
     // Two descriptors that it is started with.
     "vault/providers/pkcs11-helper.ts",

@@ -163,6 +163,7 @@ export const ways: Readonly<Record<string, readonly (Way | readonly Way[])[]>> =
     by("packages/server/test/production/production.test.ts"),
     by("packages/server/test/production/production.test.ts"),
     by("packages/server/test/production/production.test.ts"),
+    by("packages/server/test/production/production.test.ts"),
   ],
   "docs/operate/recovery.md": [
     not("is a ceremony at a terminal, which cli/recovery/recovery.test.ts plays"),

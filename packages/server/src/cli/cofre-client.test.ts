@@ -40,6 +40,7 @@ function saidWith(
     recoverKeys: () => assert.fail("no keys are recovered"),
     storedKeys: () => assert.fail("no keys are read"),
     initialize: () => assert.fail("no installation is made"),
+    examine: () => assert.fail("no installation is examined"),
     printNow: () => assert.fail("nothing is shown once"),
     stopRequested: unused,
     clock: systemClock,

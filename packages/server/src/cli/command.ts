@@ -5,6 +5,7 @@ import type { Clock } from "../kernel/clock.ts";
 import type { Random } from "../kernel/random.ts";
 import type { Scheduler } from "../kernel/scheduler.ts";
 import type { Secret } from "../kernel/secret.ts";
+import type { Finding } from "../production/check.ts";
 import type { InvitedAdmin } from "../sign-in/users.ts";
 import type { MoveSides } from "../store-migration/move-store.ts";
 import type { AuditLog } from "../user/audit-log.ts";
@@ -130,12 +131,20 @@ export interface StoredKeys {
 /** What `cofre init` has made. Links and keys are not kept. */
 export interface Initialized {
   readonly installationId: string;
+  /** Of the set of root keys. */
+  readonly rootKeysFingerprint: string;
   /** Admins who have not enrolled yet. */
   readonly admins: readonly InvitedAdmin[];
   /** The keys of the account; undefined: a previous run has made it. */
   readonly keys:
     | { readonly integrationKey: string; readonly publicIntegrationKey: string }
     | undefined;
+}
+
+/** A check of production. */
+export interface ShownFinding extends Finding {
+  /** Whether a fault prevents a start, or raises an alarm. */
+  readonly effect: "refuses" | "alarm";
 }
 
 /** The process, as seen by a command. */
@@ -201,6 +210,8 @@ export interface CommandHost {
     options: { readonly secrets: SecretOrigins; readonly admins: readonly string[] },
     show: (made: Initialized) => Promise<void>,
   ) => Promise<void>;
+  /** Runs the checks of production; changes nothing. */
+  readonly examine: (config: Config, secrets: SecretOrigins) => Promise<readonly ShownFinding[]>;
   /** Resolves when the process gets a stop signal, or the reader of its output has closed it. */
   readonly stopRequested: () => Promise<unknown>;
   /**

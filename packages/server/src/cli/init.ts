@@ -70,7 +70,7 @@ function consoleUrl({ host, port, ownNames, tlsCertificateFile, tlsPort }: Confi
 }
 
 async function printJson(
-  { installationId, admins, keys }: Initialized,
+  { installationId, rootKeysFingerprint, admins, keys }: Initialized,
   config: Config,
   host: CommandHost,
 ): Promise<void> {
@@ -78,6 +78,7 @@ async function printJson(
   await host.printNow(
     JSON.stringify({
       installation_id: installationId,
+      root_keys_fingerprint: rootKeysFingerprint,
       admins: admins.map(({ name, invitation, endsAt }) => ({
         name,
         link: `${url}/#invite=${invitation.reveal()}`,
@@ -90,7 +91,7 @@ async function printJson(
 }
 
 async function printText(
-  { installationId, admins, keys }: Initialized,
+  { installationId, rootKeysFingerprint, admins, keys }: Initialized,
   config: Config,
   host: CommandHost,
 ): Promise<void> {
@@ -102,6 +103,7 @@ async function printText(
   const lines = [
     `The installation ${installationId} is complete. Set on every server:`,
     `  COFRE_INSTALLATION_ID=${installationId}`,
+    `  COFRE_ROOT_KEYS_FINGERPRINT=${rootKeysFingerprint}`,
     ...(links.length === 0
       ? []
       : ["", "Admins enrol with these links, which work once and for 24 hours:", ...links]),

@@ -46,6 +46,7 @@ async function run(
     recoverKeys: () => assert.fail("no keys are recovered"),
     storedKeys: () => assert.fail("no keys are read"),
     initialize: () => assert.fail("no installation is made"),
+    examine: () => assert.fail("no installation is examined"),
     printNow: () => assert.fail("nothing is shown once"),
     restore: () => assert.fail("nothing is restored"),
     openAudit: () => assert.fail("a scan reads no audit log"),

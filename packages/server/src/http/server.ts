@@ -42,6 +42,8 @@ export interface HttpServerOptions extends PipelineServices {
     state(): ServerHealth["state"];
     /** Jobs that fail: requests are served, and /readyz names the jobs. Default: none. */
     failingJobs?(): readonly string[];
+    /** Checks of production that fail and refuse nothing. Default: none. */
+    alarms?(): readonly string[];
     /** Whether an order has stopped card operations, as /readyz reports. Default: never. */
     areCardsStopped?(): boolean;
   };
@@ -363,6 +365,7 @@ export class HttpServer {
         isStopping: this.#isStopping,
         state: health.state(),
         failing: health.failingJobs?.() ?? [],
+        alarms: health.alarms?.() ?? [],
         areCardsStopped: health.areCardsStopped?.() ?? false,
       });
       const answer = probe.answer(probed, queryOf(request.url ?? "/"));

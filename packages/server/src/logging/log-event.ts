@@ -164,6 +164,16 @@ export const logEvents = {
     doc: "Invariant violated or unexpected state; needs investigation.",
     fields: { kind: "text", what: "text", where: "text?", merchantId: "id?", paymentId: "id?" },
   },
+  production_alarm: {
+    level: "error",
+    doc: "A [check of production](production.md#alarms) fails that refuses nothing. Logged when it begins and once a day.",
+    fields: { check: "text", fault: "text", remedy: "text" },
+  },
+  production_alarm_ended: {
+    level: "info",
+    doc: "The check passes again.",
+    fields: { check: "text" },
+  },
   clock_set_back: {
     level: "warn",
     doc: "The clock was set back. `payments` without an answer and `deliveries` that waited for a future time are due again.",

@@ -20,6 +20,7 @@ const secrets: Readonly<Record<string, string>> = {
 const sound: Readonly<Record<string, string | undefined>> = {
   COFRE_ENVIRONMENT: "production",
   COFRE_INSTALLATION_ID: `production-${"1".repeat(32)}`,
+  COFRE_ROOT_KEYS_FINGERPRINT: "2".repeat(64),
   COFRE_ROOT_KEY: "transit:https://bao.example/v1/transit/cofre",
   COFRE_ROOT_KEY_SECRET_FILE: "/run/token",
   COFRE_RECOVERY_KEY: fingerprint,
@@ -139,6 +140,7 @@ const faulty: Readonly<Record<string, readonly Change[]>> = {
   ],
   console_by_key: [{ settings: { COFRE_CONSOLE: undefined } }],
   installation_id: [{ settings: { COFRE_INSTALLATION_ID: undefined } }],
+  root_keys_fingerprint: [{ settings: { COFRE_ROOT_KEYS_FINGERPRINT: undefined } }],
   database_owner: [{ settings: { COFRE_DATABASE_OWNER_URL_FILE: "/run/owner" } }],
 };
 

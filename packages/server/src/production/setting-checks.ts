@@ -116,6 +116,15 @@ export const serverSettingChecks: readonly Check<SettingFacts>[] = [
     remedy: "Set COFRE_INSTALLATION_ID to the id that cofre init printed.",
   },
   {
+    name: "root_keys_fingerprint",
+    rule: "The settings name the root keys and the recovery key for which keys are wrapped.",
+    fault: ({ config }) =>
+      config.rootKeysFingerprint === undefined
+        ? "COFRE_ROOT_KEYS_FINGERPRINT is not set."
+        : undefined,
+    remedy: "Set COFRE_ROOT_KEYS_FINGERPRINT to the fingerprint that cofre init printed.",
+  },
+  {
     name: "database_owner",
     rule: "The server has no password of the login that owns the tables.",
     fault: ({ config }) =>

@@ -1,6 +1,7 @@
 import type { Initialized } from "../cli/command.ts";
 import type { SecretOrigins } from "../config/read-config.ts";
 import type { Config } from "../config/settings.ts";
+import { assert } from "../kernel/assert.ts";
 import { WatchedClock } from "../kernel/watched-clock.ts";
 import { newKey, prepareSandboxAccount } from "../operations/sandbox-account.ts";
 import { refuseFaults } from "../production/check.ts";
@@ -47,7 +48,13 @@ export async function initialize(
     clock,
   });
   const invited = config.console === "login" ? await users.inviteAdmins(admins) : [];
-  await show({ installationId: keys.keySetId, admins: invited, keys: isNew ? made : undefined });
+  assert(keys.rootSet !== undefined, "keys in the database have a set of root keys");
+  await show({
+    installationId: keys.keySetId,
+    rootKeysFingerprint: keys.rootSet.fingerprint,
+    admins: invited,
+    keys: isNew ? made : undefined,
+  });
   await openAccount();
   if (isNew) await incarnation?.keeper.start(keys.keySetId, true);
 }

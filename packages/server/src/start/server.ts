@@ -20,6 +20,8 @@ import type { Foundation } from "./foundation.ts";
 import { senderOf } from "./key-act-sender.ts";
 import { logHeads, openUsers } from "./open-console-users.ts";
 import { ownRandom, type WatchedPorts } from "./ports.ts";
+import { startJobs } from "./jobs.ts";
+import { ProductionAlarms } from "./production-alarms.ts";
 import type { Services } from "./services.ts";
 
 /** From which the values of simulated authentications are derived. */
@@ -61,6 +63,11 @@ export async function openServer(
   };
   const consoleUsers = config.console === "login" ? await openUsers(config, needs) : undefined;
   if (consoleUsers !== undefined) parts.defer(logHeads({ users, log, scheduler }));
+  const alarms =
+    config.environment === "production"
+      ? new ProductionAlarms({ config, keys: store.keys, users, clock, scheduler, log })
+      : undefined;
+  if (alarms !== undefined) await startJobs([alarms], parts);
   const server = createHttpServer({
     endpoints: serverEndpoints(
       endpointsParts(config, foundation, services, { clock, log }, ready, consoleUsers),
@@ -73,6 +80,7 @@ export async function openServer(
     health: {
       state: () => (isReady() ? stateOf(foundation) : "starting"),
       failingJobs: () => own.failingJobs(),
+      alarms: () => alarms?.names ?? [],
       areCardsStopped: () => foundation.orderWatch.areCardsStopped,
     },
     faults: services.faults,

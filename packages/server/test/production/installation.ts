@@ -52,6 +52,7 @@ export interface Place extends AsyncDisposable {
   readonly owner: Readonly<Record<string, string>>;
   /** Address of the database as the superuser. */
   readonly database: string;
+  readonly folder: string;
   readonly acquirer: TestServer;
   /** Writes a file with a secret and returns its path. */
   readonly secret: (name: string, text: string) => string;
@@ -80,6 +81,7 @@ export async function makePlace(cluster: Cluster): Promise<Place> {
   const recovery = recoveryKeyOf(seed).public;
   return {
     database: address.href,
+    folder,
     acquirer,
     secret,
     environment: {
@@ -115,7 +117,18 @@ export async function grantRoles({ database, environment }: Place): Promise<void
   await query(database, `GRANT ${roles.join(", ")} TO ${login}`);
 }
 
-function readSettings(environment: Readonly<Record<string, string>>) {
+/** The settings that `cofre init` prints. */
+export function pinsOf({
+  installationId,
+  rootKeysFingerprint,
+}: Pick<Initialized, "installationId" | "rootKeysFingerprint">): Record<string, string> {
+  return {
+    COFRE_INSTALLATION_ID: installationId,
+    COFRE_ROOT_KEYS_FINGERPRINT: rootKeysFingerprint,
+  };
+}
+
+export function readSettings(environment: Readonly<Record<string, string>>) {
   const reading = readConfig({
     environment,
     flags: new Map(),

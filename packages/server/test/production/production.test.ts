@@ -1,14 +1,24 @@
 import assert from "node:assert/strict";
+import { utimesSync } from "node:fs";
 import { after, before, describe, test } from "node:test";
+import { openTemporaryTls } from "../../src/certificates/authority-files.ts";
+import { hour, instant } from "../../src/kernel/instant.ts";
+import { systemScheduler } from "../../src/kernel/system-scheduler.ts";
+import type { LogEvent } from "../../src/logging/log-event.ts";
 import { ProductionRefused } from "../../src/production/check.ts";
 import { OtherInstallation } from "../../src/production/installation-id.ts";
+import { examine } from "../../src/start/examine.ts";
+import { systemPorts } from "../../src/start/ports.ts";
 import { type Cluster, postgresBinaries } from "../postgres/cluster.ts";
 import { query } from "../postgres/databases.ts";
 import { directBody, testCard } from "../server.ts";
+import { until } from "../until.ts";
 import {
   grantRoles,
   initializeAt,
   makePlace,
+  pinsOf,
+  readSettings,
   startAt,
   startDurableCluster,
 } from "./installation.ts";
@@ -16,6 +26,12 @@ import {
 /* docs/operate/production.md: what a server refuses, and what cofre init makes. */
 
 const skip = postgresBinaries() === undefined ? "PostgreSQL is not installed" : false;
+
+/** Of an installation that does not exist. */
+const noPins = pinsOf({
+  installationId: `production-${"0".repeat(32)}`,
+  rootKeysFingerprint: "0".repeat(64),
+});
 
 function refusedBy(...checks: readonly string[]) {
   return (error: unknown): boolean => {
@@ -34,7 +50,7 @@ describe("an installation in production", { skip }, () => {
     await using place = await makePlace(cluster);
     const { environment } = place;
     // Before the tables exist there are no roles to grant.
-    await assert.rejects(startAt({ ...environment, COFRE_INSTALLATION_ID: "1".repeat(32) }), {
+    await assert.rejects(startAt({ ...environment, ...noPins }), {
       name: "PostgresOpenError",
     });
     const made = await initializeAt(place);
@@ -45,7 +61,7 @@ describe("an installation in production", { skip }, () => {
     );
     const key = made.keys?.integrationKey ?? "";
     assert.match(key, /^live_ik_[0-9a-f]{32}$/);
-    const id = { COFRE_INSTALLATION_ID: made.installationId };
+    const id = pinsOf(made);
     await assert.rejects(startAt({ ...environment, ...id }), { code: "login_roles" });
     await grantRoles(place);
 
@@ -102,7 +118,7 @@ describe("an installation in production", { skip }, () => {
     );
     const { environment } = place;
     await grantRoles(place);
-    const pinned = { ...environment, COFRE_INSTALLATION_ID: `production-${"0".repeat(32)}` };
+    const pinned = { ...environment, ...noPins };
     await assert.rejects(startAt(pinned), refusedBy("initialized", "other_installation"));
     const first = await initializeAt(place);
     const again = await initializeAt(place);
@@ -115,10 +131,7 @@ describe("an installation in production", { skip }, () => {
     const linksOf = (admins: typeof first.admins) =>
       admins.map(({ invitation }) => invitation.reveal());
     assert.equal(new Set([...linksOf(first.admins), ...linksOf(again.admins)]).size, 4);
-    await using server = await startAt({
-      ...environment,
-      COFRE_INSTALLATION_ID: first.installationId,
-    });
+    await using server = await startAt({ ...environment, ...pinsOf(first) });
     assert.equal((await server.call("/readyz")).status, 200);
   });
 
@@ -128,7 +141,7 @@ describe("an installation in production", { skip }, () => {
     const made = await initializeAt(place);
     const { installationId } = await initializeAt(other);
     await grantRoles(place);
-    const own = { ...place.environment, COFRE_INSTALLATION_ID: made.installationId };
+    const own = { ...place.environment, ...pinsOf(made) };
     await assert.rejects(
       startAt({ ...own, COFRE_INSTALLATION_ID: installationId }),
       refusedBy("other_installation"),
@@ -159,10 +172,7 @@ describe("an installation in production", { skip }, () => {
     await assert.rejects(initializeAt(place), /belongs to a sandbox/);
     await grantRoles(place);
     await assert.rejects(
-      startAt({
-        ...place.environment,
-        COFRE_INSTALLATION_ID: `production-${"0".repeat(32)}`,
-      }),
+      startAt({ ...place.environment, ...noPins }),
       refusedBy("other_installation"),
     );
   });
@@ -171,7 +181,7 @@ describe("an installation in production", { skip }, () => {
     await using place = await makePlace(cluster);
     const made = await initializeAt(place);
     await grantRoles(place);
-    const own = { ...place.environment, COFRE_INSTALLATION_ID: made.installationId };
+    const own = { ...place.environment, ...pinsOf(made) };
     const asOwner = {
       ...own,
       COFRE_DATABASE_URL_FILE: place.owner["COFRE_DATABASE_OWNER_URL_FILE"] ?? "",
@@ -195,7 +205,85 @@ describe("an installation in production", { skip }, () => {
     await using place = await makePlace(cluster);
     await assert.rejects(
       startAt({ ...place.environment, COFRE_CONSOLE: "key" }),
-      refusedBy("console_by_key", "installation_id"),
+      refusedBy("console_by_key", "installation_id", "root_keys_fingerprint"),
     );
+  });
+
+  test("shows by cofre doctor what a start would refuse", async () => {
+    await using place = await makePlace(cluster);
+    const failing = async (environment: Readonly<Record<string, string>>) => {
+      const { config, secrets } = readSettings(environment);
+      return (await examine(config, secrets)).flatMap(({ name, effect, fault }) =>
+        fault === undefined ? [] : [`${effect} ${name}`],
+      );
+    };
+    const aged = ["alarm admins", "alarm backup", "alarm recovery_drill"];
+    assert.deepEqual(await failing({ ...place.environment, ...noPins }), [
+      "refuses database_opens",
+    ]);
+    const made = await initializeAt(place);
+    await grantRoles(place);
+    const own = { ...place.environment, ...pinsOf(made) };
+    assert.deepEqual(await failing(own), aged);
+    place.secret("token", "s.other");
+    assert.deepEqual(await failing(own), ["refuses root_key_usable", ...aged]);
+    place.secret("token", "s.root");
+    assert.deepEqual(await failing({ ...own, COFRE_CONSOLE: "key" }), [
+      "refuses console_by_key",
+      ...aged.slice(1),
+    ]);
+    // A running server is not disturbed.
+    await using server = await startAt(own);
+    assert.deepEqual(await failing(own), aged);
+    assert.equal((await server.call("/readyz")).status, 200);
+  });
+
+  test("starts whatever has passed with time, and raises alarms", async () => {
+    await using place = await makePlace(cluster);
+    const made = await initializeAt(place);
+    await grantRoles(place);
+    const { credentials } = await openTemporaryTls(place.folder, {
+      ...systemPorts,
+      // The certificate has ended.
+      clock: { now: () => instant(Date.UTC(2020, 0, 1)) },
+    });
+    const stamp = place.secret("stamp", "");
+    utimesSync(stamp, 0, 0);
+    const own = {
+      ...place.environment,
+      ...pinsOf(made),
+      COFRE_TLS_CERTIFICATE_FILE: place.secret("certificate", credentials.cert),
+      COFRE_TLS_KEY_FILE: place.secret("key", credentials.key),
+      COFRE_TLS_PORT: "0",
+      COFRE_BACKUP_STAMP: stamp,
+      COFRE_RECOVERY_DRILL: "2020-01-01",
+    };
+    const names = ["certificate_ends", "admins", "backup", "recovery_drill"];
+    const hourly: (() => void)[] = [];
+    const scheduler = {
+      ...systemScheduler,
+      after: (ms: number, task: () => void) => {
+        if (ms !== hour) return systemScheduler.after(ms, task);
+        hourly.push(task);
+        return () => undefined;
+      },
+    };
+    await using server = await startAt(own, { scheduler });
+    const logged = (event: LogEvent["event"]) =>
+      server.events.flatMap((each) =>
+        each.event === event && "check" in each ? [each.check] : [],
+      );
+    assert.deepEqual(logged("production_alarm"), names);
+    const ready = await server.call("/readyz");
+    assert.deepEqual([ready.status, ready.body["alarms"]], [200, names]);
+
+    // An hour later the backup works again; nothing is logged twice.
+    utimesSync(stamp, Date.now() / 1_000, Date.now() / 1_000);
+    for (const task of hourly.splice(0)) task();
+    await until("the backup's alarm ends", () => logged("production_alarm_ended").length > 0);
+    assert.deepEqual(logged("production_alarm_ended"), ["backup"]);
+    assert.deepEqual(logged("production_alarm"), names);
+    const later = await server.call("/readyz");
+    assert.deepEqual(later.body["alarms"], ["certificate_ends", "admins", "recovery_drill"]);
   });
 });

@@ -54,6 +54,7 @@ async function run(args: readonly string[], input: string | Typist = ""): Promis
     recoverKeys: () => assert.fail("no keys are recovered"),
     storedKeys: () => assert.fail("no keys are read"),
     initialize: () => assert.fail("no installation is made"),
+    examine: () => assert.fail("no installation is examined"),
     printNow: () => assert.fail("nothing is shown once"),
     restore: () => assert.fail("nothing is restored"),
     openAudit: () => assert.fail("no audit log is read"),

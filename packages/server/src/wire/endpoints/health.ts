@@ -7,6 +7,8 @@ export interface ServerHealth {
   readonly state: "ready" | NotReady;
   /** Jobs that fail: requests are served nevertheless. */
   readonly failing: readonly string[];
+  /** Checks of production that fail and refuse nothing. */
+  readonly alarms: readonly string[];
   /** An order has stopped card operations: all other requests are served. */
   readonly areCardsStopped: boolean;
 }
@@ -37,7 +39,12 @@ export const healthSchema = new NamedSchema(
   "Health",
   json.object(
     { status: json.text },
-    { message: json.text, failing: json.list(json.text), cards: json.exactly("stopped") },
+    {
+      message: json.text,
+      failing: json.list(json.text),
+      alarms: json.list(json.text),
+      cards: json.exactly("stopped"),
+    },
   ),
 );
 
@@ -63,7 +70,7 @@ export const healthProbes: readonly HealthProbe[] = [
       statuses: { "200": "OK.", "503": "Not ready." },
     },
     answer: (health, query) => {
-      const { isStopping, state, failing, areCardsStopped } = health();
+      const { isStopping, state, failing, alarms, areCardsStopped } = health();
       if (isStopping)
         return answered(503, { status: "stopping", message: "The server is stopping" });
       if (state !== "ready") return answered(503, { status: state, message: notReady[state] });
@@ -71,6 +78,7 @@ export const healthProbes: readonly HealthProbe[] = [
       return answered(isRefused ? 503 : 200, {
         status: isRefused ? "cards_stopped" : "ready",
         ...(failing.length === 0 ? {} : { failing }),
+        ...(alarms.length === 0 ? {} : { alarms }),
         ...(areCardsStopped ? { cards: "stopped" } : {}),
       });
     },
