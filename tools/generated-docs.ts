@@ -21,6 +21,7 @@ import { logEvents } from "../packages/server/src/logging/log-event.ts";
 import { alarmChecks } from "../packages/server/src/production/alarm-checks.ts";
 import type { Check } from "../packages/server/src/production/check.ts";
 import { installationChecks } from "../packages/server/src/production/installation-checks.ts";
+import { rootKeyChecks } from "../packages/server/src/production/root-key-checks.ts";
 import {
   serverSettingChecks,
   settingChecks,
@@ -50,7 +51,13 @@ export const sections: readonly Section[] = [
   {
     file: "docs/operate/production.md",
     name: "production checks",
-    make: () => checkTable([...settingChecks, ...serverSettingChecks, ...installationChecks]),
+    make: () =>
+      checkTable([
+        ...settingChecks,
+        ...serverSettingChecks,
+        ...rootKeyChecks,
+        ...installationChecks,
+      ]),
   },
   {
     file: "docs/operate/production.md",

@@ -75,10 +75,6 @@ const faulty: Readonly<Record<string, readonly Change[]>> = {
   root_key_file: [
     { settings: { COFRE_ROOT_KEY: undefined, COFRE_ROOT_KEY_SECRET_FILE: undefined } },
   ],
-  software_token: [
-    { settings: { ...pkcs11, COFRE_PKCS11_MODULE: "/usr/lib/softhsm/libsofthsm2.so" } },
-    { settings: { ...pkcs11, COFRE_ROOT_KEY: `${pkcs11.COFRE_ROOT_KEY};model=SoftHSM%20v2` } },
-  ],
   recovery: [
     { settings: { COFRE_RECOVERY_KEY: undefined, COFRE_RECOVERY_PUBLIC_KEY: undefined } },
     // The backup of a key service is not one of an HSM.

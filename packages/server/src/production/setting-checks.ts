@@ -22,12 +22,6 @@ export const settingChecks: readonly Check<SettingFacts>[] = [
     remedy: "Set COFRE_ROOT_KEY to a key in OpenBao, AWS KMS or an HSM.",
   },
   {
-    name: "software_token",
-    rule: "A PKCS#11 token is hardware.",
-    fault: ({ config }) => softwareToken(config),
-    remedy: "Use the library and the token of an HSM.",
-  },
-  {
     name: "recovery",
     rule: "There are two independent ways to open the keys: recovery shares, or a tried backup of the HSM, beside the root key.",
     fault: ({ config: { recoveryKey, rootKeyBackup, rootKey } }) =>
@@ -134,13 +128,6 @@ export const serverSettingChecks: readonly Check<SettingFacts>[] = [
     remedy: "Give COFRE_DATABASE_OWNER_URL_FILE to cofre init only.",
   },
 ];
-
-function softwareToken({ rootKey, pkcs11Module = "" }: Config): string | undefined {
-  if (rootKey.kind !== "pkcs11") return undefined;
-  return /softhsm/i.test(`${pkcs11Module} ${rootKey.manufacturer ?? ""} ${rootKey.model ?? ""}`)
-    ? "SoftHSM keeps its keys in files."
-    : undefined;
-}
 
 function hasSimulatedAcquirer({ connectors, upstreamUrl }: Config): boolean {
   return connectors === undefined

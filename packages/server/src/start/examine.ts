@@ -6,7 +6,7 @@ import { remoteRootKey } from "./open-root-key.ts";
 import { openStore } from "./open-store.ts";
 import { type Ports, systemPorts } from "./ports.ts";
 import { alarmFindings } from "./production-alarms.ts";
-import { installationFindings, settingFindings } from "./production-gate.ts";
+import { installationFindings, rootKeyFindings, settingFindings } from "./production-gate.ts";
 
 const noLog = { write: () => undefined };
 
@@ -18,6 +18,8 @@ export async function examine(
 ): Promise<readonly ShownFinding[]> {
   const refusing: Finding[] = [...(await settingFindings(config, secrets, true))];
   refusing.push(await rootKeyFinding(config, ports));
+  // Without an answer the finding before says so.
+  refusing.push(...(await rootKeyFindings(config, ports).catch(() => [])));
   const alarms: Finding[] = [];
   if (config.databaseUrl !== undefined) {
     await using parts = new AsyncDisposableStack();

@@ -11,7 +11,7 @@ import { StoreOpenError } from "../stores/embedded/open-error.ts";
 import type { RunningStore } from "../stores/store.ts";
 import type { RecoveryWraps } from "../vault/recovery/recovery-wraps.ts";
 import { refuseFaults } from "../production/check.ts";
-import { installationFindings } from "./production-gate.ts";
+import { installationFindings, rootKeyFindings } from "./production-gate.ts";
 import { refuseOlderBackup, refuseOtherKeys } from "./key-checks.ts";
 import { startJobs } from "./jobs.ts";
 import { KeyOrderWatch } from "./key-order-watch.ts";
@@ -49,6 +49,7 @@ export async function openFoundation(
   mayBegin = config.environment === "sandbox",
 ): Promise<Foundation> {
   const { clock, scheduler } = ports;
+  if (config.environment === "production") refuseFaults(await rootKeyFindings(config, ports));
   // The slowest part of a first start, generated while the store is opened, and discarded when keys
   // exist.
   const pair = (await hasNoKeys(config)) ? makeRsaPair() : undefined;

@@ -2,10 +2,12 @@ import type { SecretOrigins } from "../config/read-config.ts";
 import type { Config } from "../config/settings.ts";
 import { type Finding, findingsOf } from "../production/check.ts";
 import { installationChecks } from "../production/installation-checks.ts";
+import { rootKeyChecks } from "../production/root-key-checks.ts";
 import { serverSettingChecks, settingChecks } from "../production/setting-checks.ts";
 import type { RunningStore } from "../stores/store.ts";
 import { hasWrappedKeys } from "../vault/root-key-file.ts";
 import { sharedKeyRecords } from "./key-record-storage.ts";
+import { remoteRootKey } from "./open-root-key.ts";
 import { processUser, secretFilesOf } from "./secret-files.ts";
 
 /** Checks of the settings of `cofre init`, or of a server. */
@@ -21,6 +23,20 @@ export async function settingFindings(
     user: processUser(),
   };
   return findingsOf(isServer ? [...settingChecks, ...serverSettingChecks] : settingChecks, facts);
+}
+
+/** Checks of the root key in its service. Rejects with RootKeyError when the service does not say. */
+export async function rootKeyFindings(
+  config: Config,
+  ports: Parameters<typeof remoteRootKey>[1],
+): Promise<readonly Finding[]> {
+  const provider = remoteRootKey(config, ports);
+  if (provider === undefined) return [];
+  try {
+    return findingsOf(rootKeyChecks, await provider.facts());
+  } finally {
+    provider.close?.();
+  }
 }
 
 /** Checks of an opened store. Opens no key. */
