@@ -20,7 +20,10 @@ import {
 import { logEvents } from "../packages/server/src/logging/log-event.ts";
 import { alarmChecks } from "../packages/server/src/production/alarm-checks.ts";
 import type { Check } from "../packages/server/src/production/check.ts";
-import { installationChecks } from "../packages/server/src/production/installation-checks.ts";
+import {
+  installationChecks,
+  rootSetChecks,
+} from "../packages/server/src/production/installation-checks.ts";
 import { rootKeyChecks } from "../packages/server/src/production/root-key-checks.ts";
 import {
   serverSettingChecks,
@@ -56,6 +59,7 @@ export const sections: readonly Section[] = [
         ...settingChecks,
         ...serverSettingChecks,
         ...rootKeyChecks,
+        ...rootSetChecks,
         ...installationChecks,
       ]),
   },

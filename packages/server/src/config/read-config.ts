@@ -41,12 +41,17 @@ export const noSecrets: SecretOrigins = { variables: [], files: [] };
 /** They may come from a file like secrets, but anyone may read them. */
 const publicSettings: readonly SettingName[] = [
   "rootKeyCa",
+  "rootKeyNextCa",
   "upstreamCa",
   "sandboxPublicIntegrationKey",
 ];
 
 /** Settings that name a file with a secret. */
-const secretFileSettings: readonly SettingName[] = ["rootKeySecretFile", "tlsKeyFile"];
+const secretFileSettings: readonly SettingName[] = [
+  "rootKeySecretFile",
+  "rootKeyNextSecretFile",
+  "tlsKeyFile",
+];
 
 /**
  * Checks everything and reports all problems at once, so that they can be fixed before the next

@@ -14,6 +14,28 @@ export interface InstallationFacts {
   readonly loginRights: readonly string[];
 }
 
+export interface RootSetFacts {
+  readonly config: Config;
+  /** Root keys that wrap the keys. */
+  readonly roots: number;
+}
+
+/** Checks of the opened keys: faults refuse the start. */
+export const rootSetChecks: readonly Check<RootSetFacts>[] = [
+  {
+    name: "second_root_key",
+    rule: "A second root key that is the only other way to open the keys wraps them.",
+    fault: ({ config: { recoveryKey, rootKeyNext, rootKeyBackup }, roots }) =>
+      rootKeyNext !== undefined &&
+      recoveryKey === undefined &&
+      rootKeyBackup === undefined &&
+      roots < 2
+        ? "The root key of COFRE_ROOT_KEY_NEXT does not wrap the keys yet."
+        : undefined,
+    remedy: "Set COFRE_RECOVERY_KEY until cofre keys add-root has wrapped the keys by both.",
+  },
+];
+
 /** Checks of the opened store, before a server listens: faults refuse the start. */
 export const installationChecks: readonly Check<InstallationFacts>[] = [
   {

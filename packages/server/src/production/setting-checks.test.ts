@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { readConfig, type SecretOrigins } from "../config/read-config.ts";
 import { findingsOf, ProductionRefused, refuseFaults } from "./check.ts";
+import { rootSetChecks } from "./installation-checks.ts";
 import { accessProblem } from "./secret-file.ts";
 import { serverSettingChecks, type SettingFacts, settingChecks } from "./setting-checks.ts";
 
@@ -150,6 +151,32 @@ describe("production", () => {
       COFRE_ROOT_KEY_BACKUP: "2026-11-30",
     };
     assert.deepEqual(faultsIn(factsOf({ settings })), []);
+  });
+
+  test("control: accepts a second root key as the other way to open the keys", () => {
+    const settings = {
+      COFRE_RECOVERY_KEY: undefined,
+      COFRE_RECOVERY_PUBLIC_KEY: undefined,
+      COFRE_ROOT_KEY_NEXT: "transit:https://other.example/v1/transit/cofre",
+      COFRE_ROOT_KEY_NEXT_SECRET_FILE: "/run/other-token",
+    };
+    const facts = factsOf({ settings });
+    assert.deepEqual(faultsIn(facts), []);
+    // Until it wraps the keys it is none.
+    for (const [roots, faults] of [
+      [1, ["second_root_key"]],
+      [2, []],
+    ] as const)
+      assert.deepEqual(
+        findingsOf(rootSetChecks, { ...facts, roots }).flatMap(({ name, fault }) =>
+          fault === undefined ? [] : [name],
+        ),
+        faults,
+      );
+    assert.deepEqual(
+      findingsOf(rootSetChecks, { ...factsOf(), roots: 1 }).map(({ fault }) => fault),
+      [undefined],
+    );
   });
 
   test("control: accepts all addresses with a certificate or behind a named proxy", () => {

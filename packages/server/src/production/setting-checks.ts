@@ -23,13 +23,15 @@ export const settingChecks: readonly Check<SettingFacts>[] = [
   },
   {
     name: "recovery",
-    rule: "There are two independent ways to open the keys: recovery shares, or a tried backup of the HSM, beside the root key.",
-    fault: ({ config: { recoveryKey, rootKeyBackup, rootKey } }) =>
-      recoveryKey !== undefined || (rootKeyBackup !== undefined && rootKey.kind === "pkcs11")
+    rule: "There are two independent ways to open the keys: beside the root key, recovery shares, a second root key, or a tried backup of the HSM.",
+    fault: ({ config: { recoveryKey, rootKeyNext, rootKeyBackup, rootKey } }) =>
+      recoveryKey !== undefined ||
+      rootKeyNext !== undefined ||
+      (rootKeyBackup !== undefined && rootKey.kind === "pkcs11")
         ? undefined
         : "If the root key is lost, all cards are lost.",
     remedy:
-      "Run cofre recovery init and set COFRE_RECOVERY_KEY and COFRE_RECOVERY_PUBLIC_KEY, or set COFRE_ROOT_KEY_BACKUP to the date when the backup of the HSM was tried.",
+      "Run cofre recovery init and set COFRE_RECOVERY_KEY and COFRE_RECOVERY_PUBLIC_KEY, or name a second root key in COFRE_ROOT_KEY_NEXT, or set COFRE_ROOT_KEY_BACKUP to the date when the backup of the HSM was tried.",
   },
   {
     name: "database",

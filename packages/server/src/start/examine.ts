@@ -2,7 +2,7 @@ import type { ShownFinding } from "../cli/command.ts";
 import type { SecretOrigins } from "../config/read-config.ts";
 import type { Config } from "../config/settings.ts";
 import type { Finding } from "../production/check.ts";
-import { remoteRootKey } from "./open-root-key.ts";
+import { remoteRootKeys } from "./open-root-key.ts";
 import { openStore } from "./open-store.ts";
 import { type Ports, systemPorts } from "./ports.ts";
 import { alarmFindings } from "./production-alarms.ts";
@@ -18,8 +18,7 @@ export async function examine(
 ): Promise<readonly ShownFinding[]> {
   const refusing: Finding[] = [...(await settingFindings(config, secrets, true))];
   refusing.push(await rootKeyFinding(config, ports));
-  // Without an answer the finding before says so.
-  refusing.push(...(await rootKeyFindings(config, ports).catch(() => [])));
+  refusing.push(...(await rootKeyFindings(config, ports)));
   const alarms: Finding[] = [];
   if (config.databaseUrl !== undefined) {
     await using parts = new AsyncDisposableStack();
@@ -47,13 +46,17 @@ export async function examine(
 }
 
 async function rootKeyFinding(config: Config, ports: Ports): Promise<Finding> {
-  const provider = remoteRootKey(config, ports);
-  const health = await provider?.health();
-  provider?.close?.();
+  const { first, next } = remoteRootKeys(config, ports);
+  const states: string[] = [];
+  for (const provider of [first, next]) {
+    const health = await provider?.health();
+    provider?.close?.();
+    if (health !== undefined && health !== "ok") states.push(health);
+  }
   return {
     name: "root_key_usable",
-    rule: "The root key can be used.",
-    fault: health === undefined || health === "ok" ? undefined : `The root key is ${health}.`,
+    rule: "The root keys can be used.",
+    fault: states.length === 0 ? undefined : `A root key is ${states.join(", another ")}.`,
     remedy: "docs/operate/key-services.md explains each state.",
   };
 }

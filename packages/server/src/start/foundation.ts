@@ -10,7 +10,8 @@ import { SlotLeaseKeeper } from "../recovery/slot-lease-keeper.ts";
 import { StoreOpenError } from "../stores/embedded/open-error.ts";
 import type { RunningStore } from "../stores/store.ts";
 import type { RecoveryWraps } from "../vault/recovery/recovery-wraps.ts";
-import { refuseFaults } from "../production/check.ts";
+import { findingsOf, refuseFaults } from "../production/check.ts";
+import { rootSetChecks } from "../production/installation-checks.ts";
 import { installationFindings, rootKeyFindings } from "./production-gate.ts";
 import { refuseOlderBackup, refuseOtherKeys } from "./key-checks.ts";
 import { startJobs } from "./jobs.ts";
@@ -82,6 +83,8 @@ export async function openFoundation(
   const keys = await openKeys(config, ports, store, isNew, pair);
   const { vault, upgrade, keySetId, remoteRoot: provider, recovery } = keys;
   if (keys.rootSet !== undefined) log.write(rootKeysEvent(keys.rootSet));
+  if (config.environment === "production")
+    refuseFaults(findingsOf(rootSetChecks, { config, roots: keys.rootSet?.roots.length ?? 1 }));
   if (recovery !== undefined) reportRecovery(log, recovery);
   if (keys.isRootFileMissing)
     log.write({ event: "root_key_unusable", keyId: "file", failure: "unavailable" });

@@ -5,9 +5,10 @@ import { installationChecks } from "../production/installation-checks.ts";
 import { rootKeyChecks } from "../production/root-key-checks.ts";
 import { serverSettingChecks, settingChecks } from "../production/setting-checks.ts";
 import type { RunningStore } from "../stores/store.ts";
+import { RootKeyError } from "../vault/key-provider.ts";
 import { hasWrappedKeys } from "../vault/root-key-file.ts";
 import { sharedKeyRecords } from "./key-record-storage.ts";
-import { remoteRootKey } from "./open-root-key.ts";
+import { remoteRootKeys } from "./open-root-key.ts";
 import { processUser, secretFilesOf } from "./secret-files.ts";
 
 /** Checks of the settings of `cofre init`, or of a server. */
@@ -25,18 +26,30 @@ export async function settingFindings(
   return findingsOf(isServer ? [...settingChecks, ...serverSettingChecks] : settingChecks, facts);
 }
 
-/** Checks of the root key in its service. Rejects with RootKeyError when the service does not say. */
+/**
+ * Checks of the root keys in their services, except one that does not answer: it wraps and unwraps
+ * nothing either.
+ */
 export async function rootKeyFindings(
   config: Config,
-  ports: Parameters<typeof remoteRootKey>[1],
+  ports: Parameters<typeof remoteRootKeys>[1],
 ): Promise<readonly Finding[]> {
-  const provider = remoteRootKey(config, ports);
-  if (provider === undefined) return [];
+  const { first, next } = remoteRootKeys(config, ports);
+  const providers = [first, next].filter((provider) => provider !== undefined);
   try {
-    return findingsOf(rootKeyChecks, await provider.facts());
+    const findings: Finding[] = [];
+    for (const provider of providers) {
+      const facts = await provider.facts().catch(ignoreFailure);
+      if (facts !== undefined) findings.push(...findingsOf(rootKeyChecks, facts));
+    }
+    return findings;
   } finally {
-    provider.close?.();
+    for (const provider of providers) provider.close?.();
   }
+}
+
+function ignoreFailure(error: unknown): undefined {
+  if (!(error instanceof RootKeyError)) throw error;
 }
 
 /** Checks of an opened store. Opens no key. */
