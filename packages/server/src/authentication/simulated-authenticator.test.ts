@@ -1,11 +1,14 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { array, assert as holds, asyncProperty, constantFrom } from "fast-check";
 import type { Clock } from "../kernel/clock.ts";
 import type { MerchantId } from "../kernel/ids.ts";
 import { type Instant, instant, laterBy } from "../kernel/instant.ts";
 import { Pan } from "../vault/pan.ts";
 import { challengeCode, SimulatedAuthenticator } from "./simulated-authenticator.ts";
 import { authenticationCards, behaviours } from "./test-cards.ts";
+
+type Step = "open" | "right" | "wrong" | "cancel" | "leave" | "wait" | "end";
 
 const merchantId = "0000000a" as MerchantId;
 const other = "0000000b" as MerchantId;
@@ -22,7 +25,7 @@ class TestClock implements Clock {
 
 function opened() {
   const clock = new TestClock();
-  const authenticator = new SimulatedAuthenticator(clock, new Uint8Array(32));
+  const authenticator = new SimulatedAuthenticator(clock, new Uint8Array(32), 100);
   const authenticate = async (digits: string) => {
     const { id } = authenticator.begin(merchantId);
     const pan = Pan.from(Buffer.from(digits));
@@ -105,6 +108,50 @@ describe("the simulated 3-D Secure server", () => {
     assert.deepEqual(ids.map(statusOf), ["C", "C", "C"]);
     clock.advance(1);
     assert.deepEqual(ids.map(statusOf), ["not_completed", "not_completed", "not_completed"]);
+  });
+
+  test("has one outcome, whatever happens in which order, and Y only after the right code in time", async () => {
+    const step = constantFrom<Step>("open", "right", "wrong", "cancel", "leave", "wait", "end");
+    const cards = constantFrom(
+      ...authenticationCards
+        .filter(([, behaviour]) => behaviours[behaviour].ares === "C")
+        .map(([digits]) => digits),
+    );
+    const rule = asyncProperty(cards, array(step, { maxLength: 12 }), async (digits, steps) => {
+      const { clock, authenticator, authenticate } = opened();
+      const id = await authenticate(digits);
+      let known: string | undefined;
+      let isPassed = false;
+      for (const each of steps) {
+        const isOpen = authenticator.find(merchantId, id)?.status === "C";
+        if (each === "open") authenticator.openChallenge(merchantId, id);
+        else if (each === "right" || each === "wrong") {
+          authenticator.answerChallenge(merchantId, id, each === "right" ? challengeCode : "0");
+          isPassed ||= each === "right" && isOpen;
+        } else if (each === "wait") clock.advance(1_000);
+        else if (each === "end") clock.advance(58_000);
+        else
+          authenticator.cancelChallenge(
+            merchantId,
+            id,
+            each === "leave" ? "timed_out" : "cancelled",
+          );
+        const found = authenticator.find(merchantId, id);
+        assert.ok(found !== undefined);
+        if (known !== undefined) assert.equal(found.status, known);
+        if (found.status !== "C") known = found.status;
+        assert.equal(found.authenticationValue !== undefined, found.status === "Y");
+        if (found.status === "Y") assert.ok(isPassed);
+      }
+    });
+    await holds(rule, { numRuns: 2_000 });
+  });
+
+  test("keeps no more than its limit, and drops the oldest", async () => {
+    const { authenticate, statusOf } = opened();
+    const first = await authenticate("4000000000001000");
+    for (let more = 0; more < 100; more += 1) await authenticate("4000000000001000");
+    assert.equal(statusOf(first), undefined);
   });
 
   test("shows merchants only their own authentications", async () => {

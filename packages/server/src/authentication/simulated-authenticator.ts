@@ -24,8 +24,6 @@ export const challengeCode = "1234";
 const maxTries = 3;
 /** The server gives up this much later than the bank would have ended the challenge itself. */
 const graceMs = 3 * second;
-/** Authentications in memory, of all accounts together. The oldest are dropped. */
-const maxAuthentications = 10_000;
 /** Messages that are kept of one authentication. */
 const maxMessages = 20;
 
@@ -99,23 +97,26 @@ export type ChallengeView =
 export class SimulatedAuthenticator implements Authenticator {
   readonly #clock: Clock;
   readonly #secret: Uint8Array;
+  readonly #limit: number;
   readonly #entries: BoundedMap<string, Entry>;
   #begun: number;
 
-  /** `secret`: 32 bytes; all ids and values are derived from it. */
-  constructor(clock: Clock, secret: Uint8Array, from?: SimulatedAuthenticator) {
+  /**
+   * `secret`: 32 bytes; all ids and values are derived from it. `limit`: authentications in memory;
+   * the oldest are dropped.
+   */
+  constructor(clock: Clock, secret: Uint8Array, limit: number, from?: SimulatedAuthenticator) {
     this.#clock = clock;
     this.#secret = secret;
+    this.#limit = limit;
     this.#entries =
-      from === undefined
-        ? new BoundedMap(maxAuthentications)
-        : from.#entries.copy((entry) => entry);
+      from === undefined ? new BoundedMap(limit) : from.#entries.copy((entry) => entry);
     this.#begun = from === undefined ? 0 : from.#begun;
   }
 
   /** A copy in its present state, by another clock. */
   copy(clock: Clock): SimulatedAuthenticator {
-    return new SimulatedAuthenticator(clock, this.#secret, this);
+    return new SimulatedAuthenticator(clock, this.#secret, this.#limit, this);
   }
 
   begin(merchantId: MerchantId): { readonly id: string; readonly accessToken: string } {

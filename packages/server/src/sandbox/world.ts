@@ -144,6 +144,8 @@ const dueWorkDelayMs = 2;
 /** Time from a card's expiry to its deletion (card-expiry-job.ts). */
 const deletionDelayMs = hour;
 const maxSnapshots = 10;
+/** Authentications of 3-D Secure in memory: there may be 10,000 worlds. */
+const maxAuthentications = 100;
 /** Record count of an empty world's snapshot, which is about that large. */
 const minSnapshotRecords = 30;
 /** Before every moment at which work can be due. */
@@ -539,7 +541,11 @@ export class World {
     });
     const authenticator =
       from?.authenticator.copy(clock) ??
-      new SimulatedAuthenticator(clock, sha256(`cofre world authentication 1\0${seed}`));
+      new SimulatedAuthenticator(
+        clock,
+        sha256(`cofre world authentication 1\0${seed}`),
+        maxAuthentications,
+      );
     return {
       store,
       totals,

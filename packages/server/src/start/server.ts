@@ -26,6 +26,8 @@ import type { Services } from "./services.ts";
 
 /** From which the values of simulated authentications are derived. */
 const secretBytes = 32;
+/** In memory, of all accounts of this server together. */
+const maxAuthentications = 10_000;
 
 interface ServerDependencies {
   readonly foundation: Foundation;
@@ -136,7 +138,7 @@ function endpointsParts(
   // Undefined when another server carries out payments: nothing is simulated then.
   const authenticator =
     simulatorNames.length > 0
-      ? new SimulatedAuthenticator(clock, ownRandom.bytes(secretBytes))
+      ? new SimulatedAuthenticator(clock, ownRandom.bytes(secretBytes), maxAuthentications)
       : undefined;
   const names = [config.host, ...(config.ownNames ?? [])].map((name) => name.toLowerCase());
   return {

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
+import { threeDSecureEndpoints } from "../../src/wire/endpoints/three-d-secure.ts";
 import {
   directBody,
   integrationKey,
@@ -346,6 +347,129 @@ describe("the browser library's 3-D Secure", () => {
       assert.match(await bank(), /name="code"/);
       await bank({ code: "1234" });
       assert.equal(await resultNow(), "AUTHENTICATION_SUCCESSFUL");
+    });
+  });
+
+  describe("the pages of a challenge", () => {
+    const challengePaths = ["/3ds/challenge", "/3ds/bank", "/3ds/notification"] as const;
+    const shown = (path: string, query: URLSearchParams) =>
+      fetch(`${server.url}${path}?${query.toString()}`);
+
+    async function queryOf(number = "4000000000001091"): Promise<URLSearchParams> {
+      const { acsUrl = "" } = (await authenticated(number)).consumerAuthenticationInformation;
+      const query = new URL(acsUrl, server.url).searchParams;
+      query.set("origin", "http://localhost:3000");
+      return query;
+    }
+
+    test("are shown in pages of the account only, with nothing but this server's own scripts", async () => {
+      const query = await queryOf();
+      for (const path of challengePaths) {
+        const response = await shown(path, query);
+        const policy = response.headers.get("content-security-policy") ?? "";
+        assert.match(policy, /frame-ancestors (?:'self' )?http:\/\/localhost:3000(?:;|$)/, path);
+        for (const directive of ["default-src 'none'", "script-src 'self'", "form-action 'self'"])
+          assert.ok(policy.includes(directive), `${path}: ${directive}`);
+        assert.match(await response.text(), /<html lang="en"/);
+      }
+    });
+
+    for (const [what, change] of [
+      ["another origin", { origin: "https://evil.example" }],
+      ["no origin", { origin: "" }],
+      ["a policy as an origin", { origin: "http://localhost:3000;script-src *" }],
+      ["an unknown key", { key: "unknown" }],
+      ["the secret key", { key: integrationKey }],
+      ["an unknown challenge", { id: "c5b808e7-1de1-4069-a17b-f70d3b3b1645" }],
+    ] as const) {
+      test(`are refused for ${what}, all alike`, async () => {
+        const query = await queryOf();
+        for (const [name, value] of Object.entries(change)) query.set(name, value);
+        const bodies = new Set<string>();
+        for (const path of challengePaths) {
+          const response = await shown(path, query);
+          const policy = response.headers.get("content-security-policy") ?? "";
+          assert.match(policy, /frame-ancestors 'none'/);
+          bodies.add(await response.text());
+        }
+        assert.equal(bodies.size, 1);
+        assert.match([...bodies].join(""), /This confirmation does not exist or has ended/);
+        const state = await shown("/3ds/state", query);
+        assert.deepEqual(await state.json(), { status: "unknown" });
+        const left = await fetch(`${server.url}/3ds/leave?${query.toString()}`, { method: "POST" });
+        assert.deepEqual(await left.json(), { status: "unknown" });
+      });
+    }
+
+    test("put nothing of a request into the page as HTML", async () => {
+      const query = await queryOf();
+      const hostile = `"><script>alert(1)</script>`;
+      for (const name of ["lang", "code", "extra"]) query.set(name, hostile);
+      for (const path of challengePaths) {
+        const text = await (await shown(path, query)).text();
+        assert.ok(!text.includes("alert(1)"), path);
+      }
+    });
+
+    test("are not there for an authentication without a challenge", async () => {
+      const begunOne = await begun();
+      await ask("authentications", requestOf("4000000000001000", begunOne));
+      const query = new URLSearchParams({
+        key: publicIntegrationKey,
+        id: begunOne.paymentId,
+        origin: "http://localhost:3000",
+      });
+      assert.match(await (await shown("/3ds/bank", query)).text(), /does not exist/);
+    });
+  });
+
+  test("is not available where another server carries out the payments", async () => {
+    const [endpoint] = threeDSecureEndpoints({ authenticatorOf: () => undefined });
+    assert.ok(endpoint !== undefined && endpoint.key === "public");
+    const { body } = await endpoint.handle({} as Parameters<typeof endpoint.handle>[0]);
+    assert.match(body, /"COFRE-23"/);
+  });
+
+  describe("in a world", () => {
+    const post = async (path: string, fields: object) => {
+      const { body } = await server.postJson(path, fields);
+      assert.equal(body["status"], "SUCCESS", JSON.stringify(body));
+      return body;
+    };
+    const keysOf = async (name: string) => {
+      const body = await post("/__cofre/worlds", {
+        integration_key: integrationKey,
+        name,
+        seed: "threeds",
+      });
+      const world = body["world"] as Readonly<Record<string, string>>;
+      return {
+        secret: world["integration_key"] ?? "",
+        open: world["public_integration_key"] ?? "",
+      };
+    };
+    const valuesIn = async (key: string) => {
+      const fields = { ...requestOf("4000000000001000", await begun()), additionalData: "" };
+      const { token: _, merchantTrackId: __, ...rest } = fields;
+      const answer = await ask("authentications", { ...rest, publicIntegrationKey: key });
+      return (dataOf(answer) as Authenticated).consumerAuthenticationInformation;
+    };
+
+    test("depends on the seed alone, begins again after a reset, and continues after a restore", async () => {
+      const [one, other] = [await keysOf("threeds-1"), await keysOf("threeds-2")];
+      const first = await valuesIn(one.open);
+      assert.deepEqual(await valuesIn(other.open), first);
+      assert.notEqual(first["ucaf"], (await valuesIn(publicIntegrationKey))["ucaf"]);
+
+      const act = (action: string) =>
+        post("/__cofre/world", { integration_key: one.secret, action, name: "kept" });
+      await act("snapshot");
+      const second = await valuesIn(one.open);
+      assert.notDeepEqual(second, first);
+      await act("restore");
+      assert.deepEqual(await valuesIn(one.open), second);
+      await act("reset");
+      assert.deepEqual(await valuesIn(one.open), first);
     });
   });
 
