@@ -411,6 +411,9 @@ const ownedModules: Readonly<Record<string, readonly string[]>> = {
   "node:util": [""],
   "node:path": [""],
   "node:events": [""],
+  // Has V8 collect garbage, so that dropped keys are overwritten.
+  "node:v8": ["kernel/collect-garbage.ts"],
+  "node:vm": ["kernel/collect-garbage.ts"],
   "node:crypto": [""],
   // The log writes its last lines to standard output itself.
   "node:fs": [

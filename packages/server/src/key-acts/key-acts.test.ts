@@ -10,7 +10,7 @@ import { entryOf } from "../user/audit-chain.ts";
 import type { UserRecord } from "../user/user-store.ts";
 import type { Role, UserId, UserView } from "../user/user.ts";
 import { noEarlierRows, RowMacs } from "../vault/row-mac.ts";
-import { KeyActRefused, KeyActs, type ActSender } from "./key-acts.ts";
+import { type ActPerformers, KeyActRefused, KeyActs, type ActSender } from "./key-acts.ts";
 import { approvalMs, type OrdersState } from "./key-order.ts";
 import { KeyOrders } from "./key-orders.ts";
 
@@ -47,17 +47,17 @@ class Fixture {
     this.#users.set(id, { role, state });
   }
 
-  node(of = { installation, macs }) {
+  node(of = { installation, macs }, perform: ActPerformers = {}) {
     const orders = new KeyOrders({
       ...of,
       store: this.store,
       log: this.log,
       clock: this.clock,
-      changed: (state) => this.states.push(state),
+      changed: (state) => void this.states.push(state),
       refused: (number) => this.refused.push(number),
     });
     const users = { user: async (id: UserId) => this.#users.get(id) as UserRecord | undefined };
-    return { orders, acts: new KeyActs({ orders, users }) };
+    return { orders, acts: new KeyActs({ orders, users, perform }) };
   }
 
   async entries(): Promise<unknown[]> {
@@ -168,7 +168,7 @@ describe("an act of two admins", () => {
       [[2, "resume", alice.sender.by]],
     );
     const done = await fixture.other.acts.approve(bob.sender, approval);
-    assert.deepEqual(done, { result: "done", act: "resume", number: 3 });
+    assert.deepEqual(done, { result: "done", act: "resume", number: 3, report: {} });
     const state = await fixture.one.acts.state();
     assert.equal(state.stop, undefined);
     assert.deepEqual(state.requests, []);
@@ -176,6 +176,26 @@ describe("an act of two admins", () => {
       ["alice", "key_act_requested", "resume", "reason: card data may have leaked"],
       ["bob", "key_act_approved", "resume", "request 2; reason: card data may have leaked"],
     ]);
+  });
+
+  test("is performed once it is stored, on the node that has the approval", async () => {
+    const fixture = new Fixture();
+    const performed: unknown[] = [];
+    const perform: ActPerformers = {
+      resume: async (parameters, number) => {
+        performed.push([parameters, number, fixture.states.at(-1)?.stop]);
+        return { cards: 3 };
+      },
+    };
+    const node = fixture.node(undefined, perform);
+    await fixture.stopped();
+    const approval = await fixture.requested();
+    await refusedWith(node.acts.approve(alice.sender, approval), { kind: "same_person" });
+    assert.deepEqual(performed, []);
+    const done = await node.acts.approve(bob.sender, approval);
+    assert.ok(done.result === "done");
+    assert.deepEqual(done.report, { cards: 3 });
+    assert.deepEqual(performed, [[reason, 3, undefined]]);
   });
 
   test("is not approved by the admin who requested it, nor by a key", async () => {

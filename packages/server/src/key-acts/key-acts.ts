@@ -1,3 +1,4 @@
+import { assert } from "../kernel/assert.ts";
 import { type Instant, laterBy } from "../kernel/instant.ts";
 import type { AuditEvent, KeyActAction } from "../user/audit.ts";
 import type { UserStore } from "../user/user-store.ts";
@@ -27,6 +28,17 @@ const checks: Readonly<Record<ActName, ActCheck>> = {
   stop: () => undefined,
   resume: ({ stop }) => (stop === undefined ? "not_stopped" : undefined),
 };
+
+/** What an act reports, for the answer. */
+type ActReport = Readonly<Record<string, string | number | boolean>>;
+
+/**
+ * What an act does on the node that stored it, besides what every node does when it reads the list.
+ * It may have to be repeated: the process may end before it. Long work is started only.
+ */
+export type ActPerformers = Readonly<
+  Partial<Record<ActName, (parameters: ActParameters, number: number) => Promise<ActReport>>>
+>;
 
 export type ActRefusal =
   | { readonly kind: "unknown_act" }
@@ -62,7 +74,12 @@ export interface GivenAct {
 
 /** `requested`: waits for the approval of another admin. `checked`: the result of a dry run. */
 export type ActResult =
-  | { readonly result: "done"; readonly act: ActName; readonly number: number }
+  | {
+      readonly result: "done";
+      readonly act: ActName;
+      readonly number: number;
+      readonly report: ActReport;
+    }
   | { readonly result: "checked"; readonly act: ActName; readonly needsApproval: boolean }
   | {
       readonly result: "requested";
@@ -75,6 +92,7 @@ export type ActResult =
 interface KeyActsParts {
   readonly orders: KeyOrders;
   readonly users: Pick<UserStore, "user">;
+  readonly perform: ActPerformers;
 }
 
 /**
@@ -127,7 +145,7 @@ export class KeyActs {
           check: requestCheck(body),
           endsAt: laterBy(at, approvalMs),
         }
-      : { result: "done", act, number };
+      : await this.#done(act, parameters, number);
   }
 
   /** `check`: of the request as the approving admin saw it. */
@@ -136,21 +154,27 @@ export class KeyActs {
     { request, check }: { readonly request: number; readonly check: string },
   ): Promise<ActResult> {
     const { orders } = this.#parts;
-    let act: ActName | undefined;
+    const stored: { request?: OpenRequest } = {};
     const { number } = await orders.append(async (state, now) => {
       const approved = approvedRequest(state, { request, check, by }, now);
       if (typeof approved === "string") throw new KeyActRefused({ kind: approved });
       if (!(await this.#isAdmin(approved.by))) throw new KeyActRefused({ kind: "no_request" });
       const { act: name, parameters } = approved;
       refuseProblem(name, parameters, state);
-      act = name;
+      stored.request = approved;
       return {
         body: { kind: "approval", request, check, by },
         event: eventOf({ by, origin }, "key_act_approved", name, parameters, approved),
       };
     });
-    if (act === undefined) throw new Error("an approval that was stored has its act");
-    return { result: "done", act, number };
+    assert(stored.request !== undefined, "an approval that was stored has its request");
+    const { act, parameters } = stored.request;
+    return await this.#done(act, parameters, number);
+  }
+
+  async #done(act: ActName, parameters: ActParameters, number: number): Promise<ActResult> {
+    const report = (await this.#parts.perform[act]?.(parameters, number)) ?? {};
+    return { result: "done", act, number, report };
   }
 
   /** The user who made the request must still be an admin. */

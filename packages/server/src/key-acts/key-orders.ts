@@ -17,8 +17,8 @@ export interface KeyOrdersParts {
   /** The installation id. */
   readonly installation: string;
   readonly clock: Clock;
-  /** Called after each entry that was read or written. */
-  readonly changed: (state: OrdersState) => void;
+  /** Called after entries were read or written; both wait until it has settled. */
+  readonly changed: (state: OrdersState) => void | Promise<void>;
   /** Called with the number of an entry that was not written with the installation's keys. */
   readonly refused: (number: number) => void;
 }
@@ -54,7 +54,10 @@ export class KeyOrders {
 
   /** Reads entries of other nodes. Rejects with StoreError. */
   refresh(): Promise<void> {
-    return this.#inTurn(() => this.#read());
+    return this.#inTurn(async () => {
+      await this.#read();
+      await this.#parts.changed(this.#state);
+    });
   }
 
   /**
@@ -78,6 +81,7 @@ export class KeyOrders {
         const { outcome } = await store.commitOrder({ ...change, chain });
         if (outcome !== "committed") continue;
         this.#follow(order);
+        await this.#parts.changed(this.#state);
         return order;
       }
       throw new StoreError("unavailable");
@@ -93,13 +97,12 @@ export class KeyOrders {
   }
 
   #follow(row: KeyOrderRow): void {
-    const { macs, installation, changed, refused } = this.#parts;
+    const { macs, installation, refused } = this.#parts;
     if (isGenuineOrder(macs, installation, row)) this.#state = afterOrder(this.#state, row);
     else {
       this.#state = { ...this.#state, last: row.number };
       refused(row.number);
     }
-    changed(this.#state);
   }
 
   #inTurn<T>(work: () => Promise<T>): Promise<T> {

@@ -261,7 +261,7 @@ export const logEvents = {
   },
   cards_resumed: {
     level: "info",
-    doc: "Card operations are no longer stopped.",
+    doc: "Card operations are no longer stopped, and the root key has opened the keys of cards.",
     fields: {},
   },
   root_key_unusable: {

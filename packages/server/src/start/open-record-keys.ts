@@ -8,7 +8,6 @@ import {
 import { assert } from "../kernel/assert.ts";
 import { newInstallationId, refuseOtherInstallation } from "../production/installation-id.ts";
 import type { RunningStore } from "../stores/store.ts";
-import { keyLength } from "../vault/aes.ts";
 import { type KeyProvider, KeyringError } from "../vault/key-provider.ts";
 import { createMemoryKeyProvider } from "../vault/memory-key-provider.ts";
 import { createWorldCardKeys, derivedKey } from "../vault/records/card-keys.ts";
@@ -17,6 +16,7 @@ import { refuseUnpinned, type RootSet, rootSetFingerprint } from "../vault/recor
 import type { KeyRecords } from "../vault/records/key-records.ts";
 import { newKeyRecords, RecordKeyring } from "../vault/records/record-keyring.ts";
 import { RootKeys } from "../vault/records/root-wraps.ts";
+import { newKeyBytes } from "../vault/new-key-bytes.ts";
 import { createRecordVault } from "../vault/record-vault.ts";
 import { openKeyFiles } from "../vault/root-key-file.ts";
 import { noEarlierRows, RowMacs } from "../vault/row-mac.ts";
@@ -158,7 +158,7 @@ export async function openRecordsForReading(
 
 /** Keys of worlds live as long as the process: their rows do, too. */
 function createWorldVault(installation: string, random: Ports["random"]): Vault {
-  const bytes = ownRandom.bytes(keyLength);
+  const bytes = newKeyBytes(ownRandom);
   const key = createSecretKey(bytes);
   bytes.fill(0);
   return createRecordVault({
@@ -229,9 +229,9 @@ async function makeRecords(
   const { macs, records } = await newKeyRecords(
     { roots, installation, clock, random },
     {
-      records: random.bytes(keyLength),
-      tokens: random.bytes(keyLength),
-      sign_in: random.bytes(keyLength),
+      records: newKeyBytes(random),
+      tokens: newKeyBytes(random),
+      sign_in: newKeyBytes(random),
       notifications: await makeNotificationKeys({ environment, pair, ...own }),
     },
     { set: rootSet, random: ownRandom },

@@ -172,7 +172,7 @@ function endpointsParts(
     consoleUsers,
     ready,
     keys: {
-      acts: new KeyActs({ orders: orderWatch.orders, users }),
+      acts: new KeyActs({ orders: orderWatch.orders, users, perform: {} }),
       senderOf: senderOf(config, {
         consoleUsers,
         clock,

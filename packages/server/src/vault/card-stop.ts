@@ -1,4 +1,5 @@
-import type { Vault } from "./vault.ts";
+import { KeyringError } from "./key-provider.ts";
+import { type Vault, VaultError } from "./vault.ts";
 
 /** Card operations are stopped: no card was sealed or opened. */
 export class CardsStopped extends Error {
@@ -11,22 +12,20 @@ export class CardsStopped extends Error {
 
 /** The same vault, which seals and opens no card while `isStopped`. */
 export function stoppableVault(vault: Vault, isStopped: () => boolean): Vault {
-  const refuse = (): void => {
+  /** Work that had begun fails when its keys are dropped. */
+  const refused = async <T>(work: () => Promise<T>): Promise<T> => {
     if (isStopped()) throw new CardsStopped();
+    try {
+      return await work();
+    } catch (error) {
+      const lacksKey = error instanceof VaultError || error instanceof KeyringError;
+      throw lacksKey && isStopped() ? new CardsStopped() : error;
+    }
   };
   return {
-    async put(card, owner) {
-      refuse();
-      return await vault.put(card, owner);
-    },
-    async prepare(merchantId) {
-      refuse();
-      await vault.prepare(merchantId);
-    },
-    async use(ref, owner, call) {
-      refuse();
-      return await vault.use(ref, owner, call);
-    },
+    put: (card, owner) => refused(() => vault.put(card, owner)),
+    prepare: (merchantId) => refused(() => vault.prepare(merchantId)),
+    use: (ref, owner, call) => refused(() => vault.use(ref, owner, call)),
     fingerprint: (card, merchantId) => vault.fingerprint(card, merchantId),
     tokenDigests: (merchantId, token) => vault.tokenDigests(merchantId, token),
     withMac: (card) => vault.withMac(card),

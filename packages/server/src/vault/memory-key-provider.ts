@@ -2,6 +2,7 @@ import { createHmac, createSecretKey, hkdfSync, type KeyObject } from "node:cryp
 import { assert } from "../kernel/assert.ts";
 import type { Random } from "../kernel/random.ts";
 import { decryptGcm, encryptGcm, keyLength, nonceLength, tagLength } from "./aes.ts";
+import { newKeyBytes } from "./new-key-bytes.ts";
 import { doesNotUnwrap, type KeyProvider } from "./key-provider.ts";
 import type { WrappedKeys, WrappedKeyStore } from "./keyring.ts";
 
@@ -21,7 +22,7 @@ const derivedFrame = 2;
  */
 export function createMemoryKeyProvider(
   random: Random,
-  root: Uint8Array = random.bytes(keyLength),
+  root: Uint8Array = newKeyBytes(random),
   isSeparate: () => boolean = () => true,
 ): KeyProvider {
   assert(root.length === keyLength, "a root key has 256 bits");

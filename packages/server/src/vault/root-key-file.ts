@@ -1,3 +1,4 @@
+import { newKeyBytes } from "./new-key-bytes.ts";
 import { createHmac } from "node:crypto";
 import { constants, promises } from "node:fs";
 import { join } from "node:path";
@@ -210,7 +211,7 @@ async function makeRoot(
 ): Promise<void> {
   if (!isEnvironmentId(environment))
     throw new KeyringError("an environment is named by lower-case letters, digits and dashes");
-  const key = random.bytes(keyLength);
+  const key = newKeyBytes(random);
   const header = Buffer.concat([
     magic,
     Buffer.of(environment.length),

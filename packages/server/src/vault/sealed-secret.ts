@@ -1,3 +1,4 @@
+import { newKeyBytes } from "./new-key-bytes.ts";
 import { hkdfSync, type KeyObject } from "node:crypto";
 import type { Random } from "../kernel/random.ts";
 import { decryptGcm, encryptGcm, keyLength, nonceLength, tagLength } from "./aes.ts";
@@ -187,7 +188,7 @@ async function seal(
   { provider, random, label }: Omit<SealedSecretOptions, "file">,
   content: Uint8Array,
 ): Promise<Uint8Array> {
-  const dek = random.bytes(keyLength);
+  const dek = newKeyBytes(random);
   try {
     const wrapped = await provenWrap(provider, dek, label);
     const nonce = random.bytes(nonceLength);

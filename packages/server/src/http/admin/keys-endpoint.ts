@@ -118,7 +118,8 @@ function refusedParameter(name: string): WireError {
 function shownResult(result: ActResult): object {
   if (result.result === "checked")
     return { act: result.act, result: "checked", needs_approval: result.needsApproval };
-  if (result.result === "done") return { act: result.act, result: "done", number: result.number };
+  if (result.result === "done")
+    return { ...result.report, act: result.act, result: "done", number: result.number };
   const { act, number, check, endsAt } = result;
   return { act, result: "requested", number, check, ends_at: formatInstant(endsAt) };
 }

@@ -23,10 +23,11 @@ export class EmbeddedKeys implements KeyRecordStore {
   readonly #isClosed: () => boolean;
   readonly #shared: StatementSync;
   readonly #ofMerchant: StatementSync;
-  readonly #orders: StatementSync;
   readonly #under: StatementSync;
   readonly #countUnder: StatementSync;
   readonly #old: StatementSync;
+  readonly #reader: DatabaseSync;
+  #orders: StatementSync | undefined;
 
   constructor(
     reader: DatabaseSync,
@@ -41,9 +42,7 @@ export class EmbeddedKeys implements KeyRecordStore {
     this.#ofMerchant = reader.prepare(
       `${select} WHERE merchant = unhex(?) AND purpose = 'merchant' AND version > ? ORDER BY version LIMIT ?`,
     );
-    this.#orders = reader.prepare(
-      "SELECT no AS number, at, body, lower(hex(mac)) AS mac FROM key_order WHERE no > ? ORDER BY no LIMIT ?",
-    );
+    this.#reader = reader;
     this.#under = reader.prepare(
       `${select} WHERE epoch = ? AND state <> 'destroyed' AND (merchant, purpose, version) > (unhex(?), ?, ?)
         ORDER BY key_record.merchant, purpose, version LIMIT ?`,
@@ -101,6 +100,11 @@ export class EmbeddedKeys implements KeyRecordStore {
   }
 
   async keyOrders(after: number, limit: number): Promise<readonly KeyOrderRow[]> {
+    if (this.#isClosed()) throw new StoreError("closed");
+    // A file of an earlier version that is open for reading has no orders.
+    this.#orders ??= this.#reader.prepare(
+      "SELECT no AS number, at, body, lower(hex(mac)) AS mac FROM key_order WHERE no > ? ORDER BY no LIMIT ?",
+    );
     return (this.#rows(this.#orders, after, limit) as readonly OrderRow[]).map(orderFromRow);
   }
 

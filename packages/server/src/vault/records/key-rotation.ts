@@ -1,6 +1,6 @@
 import { assert } from "../../kernel/assert.ts";
 import type { MerchantId } from "../../kernel/ids.ts";
-import { keyLength } from "../aes.ts";
+import { newKeyBytes } from "../new-key-bytes.ts";
 import { KeyringError } from "../key-provider.ts";
 import type { RowMacs } from "../row-mac.ts";
 import { type KeyRecord, keyNameOf } from "./key-record.ts";
@@ -125,7 +125,7 @@ export class KeyRotation {
       if (current === undefined) return undefined;
       if (!isGenuineRecord(macs, installation, current)) throw isAltered(current);
       const version = Math.max(...stored.map((record) => record.version)) + 1;
-      const secret = random.bytes(keyLength);
+      const secret = newKeyBytes(random);
       const key = { purpose: "merchant", merchant, version, secret } as const;
       const next = newRecord(this.#options, this.#current(), key);
       secret.fill(0);
@@ -143,7 +143,7 @@ export class KeyRotation {
 
   async #newEpoch(version: number): Promise<RecordStep> {
     const { random, wrapsOfEpoch, installation, clock } = this.#options;
-    const secret = random.bytes(keyLength);
+    const secret = newKeyBytes(random);
     try {
       const now = clock.now();
       const named = { installation, purpose: "epoch", merchant: undefined, version } as const;

@@ -5,7 +5,7 @@ import { cardOf } from "../../../test/vectors/cards.ts";
 import type { MerchantId, TokenDigest } from "../../kernel/ids.ts";
 import { instant, second } from "../../kernel/instant.ts";
 import { createMemoryKeyProvider } from "../memory-key-provider.ts";
-import type { KeyProvider } from "../key-provider.ts";
+import { type KeyProvider, RootKeyError } from "../key-provider.ts";
 import { createRecordVault } from "../record-vault.ts";
 import { checkValueOf, unwrapUnderEpoch, wrapUnderEpoch } from "./key-wrap.ts";
 import type { KeyRecord } from "./key-record.ts";
@@ -503,5 +503,92 @@ describe("a vault with keys as records", () => {
     await assert.rejects(there?.use(ref, owner, async () => 1) ?? Promise.resolve(), {
       name: "VaultError",
     });
+  });
+});
+
+describe("the keys of cards", () => {
+  test("that were dropped open nothing and write nothing until a root key opens them again", async () => {
+    const place = await Place.create();
+    const keyring = await place.open();
+    const { version } = await keyring.current(merchant);
+    keyring.dropCardKeys();
+    assert.ok(keyring.areCardKeysDropped);
+    assert.equal(keyring.ready(merchant, version), undefined);
+    assert.equal(keyring.readyCurrent(merchant), undefined);
+    place.unwraps = 0;
+    const refused = { name: "KeyringError" };
+    await assert.rejects(keyring.find(merchant, version), refused);
+    await assert.rejects(keyring.current(merchant), refused);
+    await assert.rejects(keyring.current(otherMerchant), refused);
+    const { roots, recovery } = keyring.rootSet ?? assert.fail("there is a set");
+    await assert.rejects(keyring.changeRoots({ roots, recovery }, []), refused);
+    assert.ok(keyring.isWrappedBy(place.provider.keyId), "known from the records");
+    assert.ok(!keyring.isWrappedBy("another"));
+    assert.equal(place.unwraps, 0, "no request uses the root key");
+    assert.equal(keyring.secret("sign_in").length, 32, "users sign in");
+
+    await keyring.reopenCardKeys();
+    assert.equal(place.unwraps, 1);
+    assert.ok(!keyring.areCardKeysDropped);
+    assert.equal((await keyring.find(merchant, version))?.version, version);
+    assert.equal((await keyring.current(otherMerchant)).version, 1);
+    await keyring.reopenCardKeys();
+    assert.equal(place.unwraps, 1, "open already");
+  });
+
+  test("stay dropped while the root key does not answer, and when they are dropped again meanwhile", async () => {
+    const place = await Place.create();
+    const inner = place.provider;
+    const state = { fails: false, wait: Promise.resolve() };
+    place.provider = {
+      ...inner,
+      unwrap: async (...call) => {
+        await state.wait;
+        if (state.fails) throw new RootKeyError("unavailable", "the service does not answer");
+        return await inner.unwrap(...call);
+      },
+    };
+    const keyring = await place.open();
+    await keyring.current(merchant);
+    keyring.dropCardKeys();
+    state.fails = true;
+    await assert.rejects(keyring.reopenCardKeys(), { name: /KeyringError|RootKeyError/ });
+    assert.ok(keyring.areCardKeysDropped);
+    state.fails = false;
+    const held = Promise.withResolvers<void>();
+    state.wait = held.promise;
+    const opening = keyring.reopenCardKeys();
+    keyring.dropCardKeys();
+    held.resolve();
+    await assert.rejects(opening, /dropped meanwhile/);
+    assert.ok(keyring.areCardKeysDropped);
+    await keyring.reopenCardKeys();
+    assert.equal((await keyring.find(merchant, 1))?.version, 1);
+  });
+
+  test("are refused when they went back to an earlier state while they were dropped", async () => {
+    const place = await Place.create();
+    const earlier = [...place.records];
+    const keyring = await place.open();
+    await place.beginEpoch();
+    await keyring.reopenCardKeys();
+    keyring.dropCardKeys();
+    await keyring.reopenCardKeys();
+    keyring.dropCardKeys();
+    place.records.splice(0, place.records.length, ...earlier);
+    await assert.rejects(keyring.reopenCardKeys(), /went back to an earlier state/);
+    assert.ok(keyring.areCardKeysDropped);
+  });
+
+  test("that are read while they are dropped are not kept", async () => {
+    const place = await Place.create();
+    const keyring = await place.open();
+    await keyring.current(merchant);
+    keyring.dropCardKeys();
+    await keyring.reopenCardKeys();
+    const reading = keyring.find(merchant, 1);
+    keyring.dropCardKeys();
+    await reading.catch(() => undefined);
+    assert.equal(keyring.ready(merchant, 1), undefined);
   });
 });

@@ -5,10 +5,10 @@ import type { Clock } from "../../kernel/clock.ts";
 import type { MerchantId } from "../../kernel/ids.ts";
 import { type Instant, laterBy, second } from "../../kernel/instant.ts";
 import type { Random } from "../../kernel/random.ts";
-import { keyLength } from "../aes.ts";
 import type { MerchantKey } from "../derived-envelope.ts";
 import { KeyringError } from "../key-provider.ts";
 import type { RecoveryWraps } from "../recovery/recovery-wraps.ts";
+import { newKeyBytes } from "../new-key-bytes.ts";
 import { noEarlierRows, RowMacs } from "../row-mac.ts";
 import { type CardKeys, derivedKey } from "./card-keys.ts";
 import { type KeyRecord, keyNameOf } from "./key-record.ts";
@@ -93,6 +93,8 @@ export class RecordKeyring implements CardKeys {
   #lastRefresh: Promise<void> = Promise.resolve();
   /** Until when no epoch but the open ones counts as existing. */
   #noEpochUntil: Instant | undefined;
+  /** Records of the epoch keys that were dropped; undefined while they are open. */
+  #dropped: readonly KeyRecord[] | undefined;
 
   private constructor(options: RecordKeyringOptions, opened: OpenedShared) {
     this.installation = options.installation;
@@ -108,7 +110,10 @@ export class RecordKeyring implements CardKeys {
       records: this.#records,
       wrapsOfEpoch: (secret, version) => this.wrapsOfEpoch(secret, version),
       rootSetStep: () => this.rootSetStep(),
-      epochs: () => this.#epochs,
+      epochs: () => {
+        this.#openEpochs();
+        return this.#epochs;
+      },
       refresh: () => this.refresh(),
       forget: (merchantId) => this.forget(merchantId),
     });
@@ -140,9 +145,38 @@ export class RecordKeyring implements CardKeys {
 
   /** Whether this root key has wrapped every epoch key. */
   isWrappedBy(root: string): boolean {
-    return [...this.#epochs.values()].every(({ record }) =>
-      record.wraps.some((wrap) => wrap.root === root),
-    );
+    return this.#epochRecords().every((record) => record.wraps.some((wrap) => wrap.root === root));
+  }
+
+  /**
+   * Drops the keys of epochs and merchants, so that no card is sealed or opened, and no key record
+   * is written, until they are opened again. Work that has such a key finishes with it. The keys of
+   * shared purposes stay.
+   */
+  dropCardKeys(): void {
+    // A new list: an opening that is under way fails.
+    this.#dropped = [...this.#epochRecords()];
+    this.#epochs = new Map();
+    this.forgetAll();
+  }
+
+  /** Opens the epoch keys again, with a root key. Rejects with KeyringError and StoreError. */
+  async reopenCardKeys(): Promise<void> {
+    if (this.#dropped !== undefined) await this.#readEpochs();
+  }
+
+  get areCardKeysDropped(): boolean {
+    return this.#dropped !== undefined;
+  }
+
+  #epochRecords(): readonly KeyRecord[] {
+    return this.#dropped ?? [...this.#epochs.values()].map(({ record }) => record);
+  }
+
+  #openEpochs(): readonly OpenKey[] {
+    if (this.#dropped !== undefined)
+      throw new KeyringError("the keys of cards are dropped while card operations are stopped");
+    return [...this.#epochs.values()];
   }
 
   /**
@@ -176,7 +210,7 @@ export class RecordKeyring implements CardKeys {
     const set = { ...next, version: (present?.set.version ?? 0) + 1 };
     refuseUnpinned(this.installation, set, pinned);
     const steps: RecordStep[] = [];
-    for (const { record, key } of this.#epochs.values()) {
+    for (const { record, key } of this.#openEpochs()) {
       const secret = key.export();
       try {
         const { version, wraps } = record;
@@ -210,7 +244,7 @@ export class RecordKeyring implements CardKeys {
    * altered ones. True: records were written, here or by another process, and have to be read again.
    */
   async addRecoveryWraps(recovery: RecoveryWraps): Promise<boolean> {
-    const steps = [...this.#epochs.values()].flatMap(({ record, key }) => {
+    const steps = this.#openEpochs().flatMap(({ record, key }) => {
       const secret = key.export();
       const wraps = withRecoveryWraps(record, secret, this.installation, recovery);
       secret.fill(0);
@@ -260,7 +294,8 @@ export class RecordKeyring implements CardKeys {
     // Callers share a read that has not begun. One that has begun may have missed their key.
     this.#queuedRefresh ??= this.#lastRefresh.then(async () => {
       this.#queuedRefresh = undefined;
-      await this.#refresh();
+      this.#openEpochs();
+      await this.#readEpochs();
     });
     this.#lastRefresh = this.#queuedRefresh.catch(() => undefined);
     await this.#queuedRefresh;
@@ -341,6 +376,7 @@ export class RecordKeyring implements CardKeys {
   async #epochKey(version: number): Promise<KeyObject | undefined> {
     const known = this.#epochs.get(version);
     if (known !== undefined) return known.key;
+    if (this.#dropped !== undefined) return undefined;
     if (this.#refreshing === undefined) {
       const now = this.#options.clock.now();
       if (this.#noEpochUntil !== undefined && now < this.#noEpochUntil) return undefined;
@@ -351,11 +387,16 @@ export class RecordKeyring implements CardKeys {
     return this.#epochs.get(version)?.key;
   }
 
-  async #refresh(): Promise<void> {
+  async #readEpochs(): Promise<void> {
+    const dropped = this.#dropped;
     const stored = await this.#records.shared();
     const { epochs, rootSet } = await openShared({ ...this.#options, stored }, this.#epochs);
-    for (const [version, { record }] of this.#epochs) {
-      const next = stored.find((each) => each.purpose === "epoch" && each.version === version);
+    if (this.#dropped !== dropped)
+      throw new KeyringError("the keys of cards were dropped meanwhile");
+    for (const record of this.#epochRecords()) {
+      const next = stored.find(
+        (each) => each.purpose === "epoch" && each.version === record.version,
+      );
       if ((next?.sequence ?? 0) < record.sequence)
         throw new KeyringError(`the key record ${keyNameOf(record)} went back to an earlier state`);
     }
@@ -363,11 +404,12 @@ export class RecordKeyring implements CardKeys {
       throw new KeyringError("the set of root keys went back to an earlier state");
     this.#epochs = epochs;
     this.#rootSet = rootSet;
+    this.#dropped = undefined;
   }
 
   async #addMerchantKey(merchant: MerchantId): Promise<void> {
     const { random } = this.#options;
-    const secret = random.bytes(keyLength);
+    const secret = newKeyBytes(random);
     try {
       const record = newRecord(this.#options, this.#currentEpoch(), {
         purpose: "merchant",
@@ -384,7 +426,7 @@ export class RecordKeyring implements CardKeys {
   }
 
   #currentEpoch(): OpenKey {
-    const current = [...this.#epochs.values()].find(({ record }) => record.state === "current");
+    const current = this.#openEpochs().find(({ record }) => record.state === "current");
     assert(current !== undefined, "a keyring has a current epoch");
     return current;
   }
@@ -407,7 +449,7 @@ export async function newKeyRecords(
   rootSet: { readonly set: RootSet; readonly random: Random },
 ): Promise<{ readonly macs: RowMacs; readonly records: readonly KeyRecord[] }> {
   const { roots, installation, random, clock } = options;
-  const epochSecret = random.bytes(keyLength);
+  const epochSecret = newKeyBytes(random);
   try {
     const now = clock.now();
     const epochKey = createSecretKey(epochSecret);
