@@ -77,7 +77,10 @@ export async function prepareSandboxAccount(
     if (outcome === "committed") return undefined;
     // Another process that started at the same moment may have stored the same keys first.
     const still = await missingKeys(store, macs, account, chosen);
-    assert(still.length === 0, "the chosen keys open the account when the server starts");
+    if (still.length > 0)
+      throw new KeyTaken(
+        "A chosen integration key has a row that belongs to no account of this data directory: it was altered, or its account is missing.",
+      );
     return undefined;
   };
 }

@@ -13,7 +13,7 @@ import type { RecoveryWraps } from "../vault/recovery/recovery-wraps.ts";
 import { findingsOf, refuseFaults } from "../production/check.ts";
 import { rootSetChecks } from "../production/installation-checks.ts";
 import { installationFindings, rootKeyFindings } from "./production-gate.ts";
-import { refuseOlderBackup, refuseOtherKeys } from "./key-checks.ts";
+import { refuseOtherKeys, refuseRowsWithoutMacs } from "./key-checks.ts";
 import { startJobs } from "./jobs.ts";
 import { KeyOrderWatch } from "./key-order-watch.ts";
 import { slotEvent } from "./log-events.ts";
@@ -96,7 +96,7 @@ export async function openFoundation(
   if (!isNew) await refuseOtherKeys(config, store, vault, keySetId);
   // A node of the previous version may return before the upgrade begins.
   if (upgrade.earlier !== "none" && config.databaseUrl !== undefined) upgrade.earlier = "written";
-  await refuseOlderBackup(store, upgrade);
+  await refuseRowsWithoutMacs(store, upgrade, keys.earlierRows !== undefined);
   if (!isNew) await incarnation?.keeper.start(keySetId, false);
   parts.defer(() => incarnation?.keeper.stop());
   const orderWatch = await KeyOrderWatch.open({ store, keys, clock, scheduler, log });

@@ -45,15 +45,22 @@ async function opensACard(store: RunningStore, vault: Vault): Promise<boolean> {
 }
 
 /**
- * Rejects a database from before the upgrade together with keys from after it: otherwise every card
- * and every integration key would be refused individually.
+ * Rejects a database without MACs, which is from before the upgrade while the keys are from after
+ * it, or was written by another program: otherwise every card and every integration key would be
+ * refused individually. `hadEarlierRows`: the installation began with an earlier version.
  */
-export async function refuseOlderBackup(store: RunningStore, upgrade: RowUpgrade): Promise<void> {
+export async function refuseRowsWithoutMacs(
+  store: RunningStore,
+  upgrade: RowUpgrade,
+  hadEarlierRows: boolean,
+): Promise<void> {
   if (upgrade.earlier !== "none") return;
   const keys = await store.accountKeys();
   if (keys.length > 0 && keys.every(({ mac }) => mac === undefined)) {
     throw new KeyringError(
-      "the database is older than rows.sealed in the data directory, as a backup from before the upgrade is: its rows have no MACs. Remove rows.sealed to upgrade the database again; rows that other programs wrote into it are then accepted",
+      !hadEarlierRows
+        ? "no row of an integration key has a MAC: another program wrote them. Restore the database from its backup"
+        : "the database is older than rows.sealed in the data directory, as a backup from before the upgrade is: its rows have no MACs. Remove rows.sealed to upgrade the database again; rows that other programs wrote into it are then accepted",
     );
   }
 }

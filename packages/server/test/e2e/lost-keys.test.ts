@@ -36,6 +36,19 @@ describe("an installation whose keys are lost", () => {
       await refuses(directory);
     });
 
+  // The error advised to remove a file that such an installation never has.
+  test("does not start with rows that have no MAC, and says that another program wrote them", async (context) => {
+    const directory = newDirectory(context);
+    await startOnce(directory);
+    const database = new DatabaseSync(join(directory, "cofre.db"));
+    database.exec("UPDATE account_key SET mac = NULL");
+    database.close();
+    await assert.rejects(startTestServer({ environment: { COFRE_DATA_DIR: directory } }), {
+      name: "KeyringError",
+      message: /another program wrote them\. Restore the database from its backup/,
+    });
+  });
+
   test("starts again when nothing is lost", async (context) => {
     const directory = newDirectory(context);
     await startOnce(directory);
