@@ -58,6 +58,7 @@ export const lanes: readonly Lane[] = [
   lane("image", "busy", "landing"),
   lane("custody", "busy", "landing"),
   lane("recovery", "busy", "landing"),
+  lane("tamper", "busy", "landing"),
   lane("runners", "waiting", "landing"),
   lane("docs", "busy", "landing"),
   lane("docker", "busy", "landing"),
