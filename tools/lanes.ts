@@ -59,6 +59,7 @@ export const lanes: readonly Lane[] = [
   lane("custody", "busy", "landing"),
   lane("recovery", "busy", "landing"),
   lane("tamper", "busy", "landing"),
+  lane("production", "waiting", "landing"),
   lane("runners", "waiting", "landing"),
   lane("docs", "busy", "landing"),
   lane("docker", "busy", "landing"),
