@@ -1,12 +1,16 @@
 import type { PaymentId } from "../payment/payment-id.ts";
-import { foldedText, searchedText } from "./payment-list.ts";
+import { type Condition, foldedText, searchedText } from "./payment-list.ts";
 import type { SearchTexts } from "./order-row.ts";
+
+export type TextCondition = Condition & { readonly kind: "text" };
 
 /** One payment of a block. */
 export interface TextRow {
   readonly id: PaymentId;
   readonly code: string;
   readonly texts: SearchTexts;
+  /** true: the texts may be others when the block is searched, so the payment meets every condition. */
+  readonly mayChange?: boolean;
 }
 
 /**
@@ -19,6 +23,7 @@ export class TextBlock {
   readonly #text: string;
   /** Where each payment's part ends. */
   readonly #ends: Uint32Array;
+  readonly #changing: readonly number[];
 
   constructor(rows: readonly TextRow[]) {
     let text = "";
@@ -29,6 +34,7 @@ export class TextBlock {
     }
     this.#text = text;
     this.#ends = ends;
+    this.#changing = rows.flatMap(({ mayChange = false }, place) => (mayChange ? [place] : []));
   }
 
   /** Number of payments. */
@@ -66,6 +72,15 @@ export class TextBlock {
       found = this.#text.indexOf(text, this.#ends[place]);
     }
     return places;
+  }
+
+  /** The places, ascending, of the payments that meet the condition by their texts. */
+  placesMeeting({ text, orMinor }: TextCondition): readonly number[] {
+    const places = this.placesOf(text);
+    const others = orMinor === undefined ? [] : this.placesOf(`\n${orMinor}\n`);
+    if (others.length + this.#changing.length === 0) return places;
+    const all = new Set([...places, ...others, ...this.#changing]);
+    return [...all].toSorted((one, other) => one - other);
   }
 
   #startOf(place: number): number {

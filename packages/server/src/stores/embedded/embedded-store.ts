@@ -17,8 +17,8 @@ import type { StoredCard } from "../../vault/stored-card.ts";
 import { assertChangeIsSound } from "../change-rules.ts";
 import type { Change, CommitResult, HistoryRow, KeyGrant, IdempotentRequest } from "../change.ts";
 import { PieceQueue } from "./piece-queue.ts";
-import { ReadAhead } from "./read-ahead.ts";
 import { aboveAllIds, narrowedBy, pageInPieces } from "../payment-list.ts";
+import { ReadAhead } from "../read-ahead.ts";
 import { StoreError } from "../store.ts";
 import type {
   AccountByKey,

@@ -10,7 +10,7 @@ import {
   type Piece,
   wholePiece,
 } from "../payment-list.ts";
-import { TextBlock } from "../text-block.ts";
+import { TextBlock, type TextCondition } from "../text-block.ts";
 import { TextCache } from "../text-cache.ts";
 import { listedRow, paymentColumns, type PaymentRow } from "../rows.ts";
 
@@ -159,18 +159,18 @@ export class ListedPayments {
   /** The places in the block that meet the condition; those in a state only from `before` to `end`. */
   #placesOf(
     merchant: MerchantId,
-    { text, orState, orMinor }: TextCondition,
+    condition: TextCondition,
     block: TextBlock,
     before: string,
     end: string,
   ): Set<number> {
+    const { orState } = condition;
     const inState =
       orState === undefined
         ? []
         : (this.#inState.all(merchant, before, end, orState) as unknown as [PaymentId][]);
     return new Set([
-      ...block.placesOf(text),
-      ...(orMinor === undefined ? [] : block.placesOf(`\n${orMinor}\n`)),
+      ...block.placesMeeting(condition),
       ...inState.map(([id]) => block.placeBelow(id) - 1),
     ]);
   }
@@ -187,8 +187,6 @@ export class ListedPayments {
 }
 
 type TextColumns = readonly [id: PaymentId, code: string, order: string];
-
-type TextCondition = Condition & { readonly kind: "text" };
 
 function isAboutText(condition: Condition): condition is TextCondition {
   return condition.kind === "text";

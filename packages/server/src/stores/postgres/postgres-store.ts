@@ -3,6 +3,7 @@ import type { Clock } from "../../kernel/clock.ts";
 import type { KeyDigest, MerchantId, TokenDigest } from "../../kernel/ids.ts";
 import type { PaymentId } from "../../payment/payment-id.ts";
 import { instant, type Instant } from "../../kernel/instant.ts";
+import { systemScheduler } from "../../kernel/system-scheduler.ts";
 import { everySlot, slotMask, type Slots } from "../../kernel/slot.ts";
 import type { Secret } from "../../kernel/secret.ts";
 import type { Account } from "../../merchant/account.ts";
@@ -44,6 +45,7 @@ import {
   type PaymentRow,
 } from "../rows.ts";
 import type { KeyRecordStore } from "../key-record-store.ts";
+import { ReadAhead } from "../read-ahead.ts";
 import { freshReadingMs, StoreError } from "../store.ts";
 import type {
   AccountByKey,
@@ -81,6 +83,7 @@ import { type StartConditions, checkStart, readOrigin } from "./origin.ts";
 import { InteractiveReads } from "./interactive-reads.ts";
 import { PostgresKeys } from "./postgres-keys.ts";
 import { PostgresUsers } from "./postgres-users.ts";
+import { areAboutTexts, SearchedTexts } from "./searched-texts.ts";
 import { needsOf, sql, type StatementName } from "./sql.ts";
 import { rightsOf } from "./login-rights.ts";
 import { checkServer, checkServerAgain } from "./start-check.ts";
@@ -291,6 +294,8 @@ class PostgresStore implements RunningStore {
   readonly #readers = new Map<Reader, Promise<Connection>>();
   readonly #cards: BatchedReads<CardRow>;
   readonly #payments: BatchedReads<PaymentRow>;
+  readonly #texts: SearchedTexts;
+  readonly #ahead: ReadAhead;
   #closed: Promise<void> | undefined;
 
   constructor(
@@ -328,6 +333,26 @@ class PostgresStore implements RunningStore {
     this.#payments = new BatchedReads(
       (merchant, keys) => this.#of("payments", merchant, "paymentsById", keys),
       (row) => row.id,
+    );
+    this.#texts = new SearchedTexts({
+      texts: (merchant, before, from, limit) =>
+        this.#listed("cofre_gateway", merchant, "paymentTexts", before, from, limit),
+      count: async (merchant, before, from) => {
+        const [row] = await this.#listed<{ readonly payments: number }>(
+          "cofre_gateway",
+          merchant,
+          "paymentsBetween",
+          before,
+          from,
+        );
+        return row?.payments ?? 0;
+      },
+      payments: (merchant, ids) =>
+        this.#listed("cofre_gateway", merchant, "paymentsById", binaryArray(ids)),
+    });
+    this.#ahead = new ReadAhead(
+      (merchant, before) => this.#texts.readAhead(merchant, before),
+      systemScheduler,
     );
   }
 
@@ -434,6 +459,12 @@ class PostgresStore implements RunningStore {
   ): Promise<PaymentList> {
     const narrowed = narrowedBy(filter);
     const { ids, conditions } = narrowed;
+    if (page.before === undefined) this.#ahead.listed(merchantId);
+    if (areAboutTexts(conditions)) {
+      const readTexts = (before: string, left: number) =>
+        this.#texts.piece(merchantId, conditions, narrowed, before, left);
+      return pageInPieces(readTexts, filter, page);
+    }
     const needs = needsOf(narrowed);
     const readNarrowed = async (before: string, left: number) => {
       const tested = Math.min(left, testedInPiece);
@@ -626,7 +657,7 @@ class PostgresStore implements RunningStore {
       "cofre_gateway",
       merchantId,
       "deliverySums",
-      `{${ids.map((id) => `\\\\x${id}`).join(",")}}`,
+      binaryArray(ids),
     );
     return rows.map(deliverySumFromRow);
   }
@@ -776,6 +807,7 @@ class PostgresStore implements RunningStore {
     for (const reader of readers)
       void reader.then((connection) => connection.close()).catch(() => undefined);
     this.#lists.renew();
+    this.#texts.renew();
     this.#audited.renew();
   }
 
@@ -792,6 +824,7 @@ class PostgresStore implements RunningStore {
   }
 
   async #close(): Promise<void> {
+    this.#ahead.close();
     await this.#commitQueue.drained();
     await this.#commitQueue.close();
     await Promise.all([this.#audited.close(), this.#lists.close()]);
@@ -906,6 +939,11 @@ class PostgresStore implements RunningStore {
 function onlyPayment(rows: readonly PaymentRow[]): Payment | undefined {
   assert(rows.length <= 1, "a merchant has at most one payment with a given name");
   return rows[0] === undefined ? undefined : paymentFromRow(rows[0]);
+}
+
+/** Of hex texts, as the text of a `bytea[]`. */
+function binaryArray(ids: readonly PaymentId[]): string {
+  return `{${ids.map((id) => `\\\\x${id}`).join(",")}}`;
 }
 
 const beforeAllTime = -1;

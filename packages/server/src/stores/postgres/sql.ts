@@ -125,6 +125,9 @@ export const sql = {
         SELECT * FROM payment WHERE merchant = ${merchant} AND id < decode($2, 'hex') AND id >= decode($3, 'hex') ORDER BY payment.id DESC LIMIT $4
       ) AS tested WINDOW down AS (ORDER BY id DESC)
     ) AS payment WHERE payment.is_last OR ${meetsNeeds} ORDER BY payment.id DESC LIMIT $5`,
+  paymentTexts: `SELECT ${hexOf("id", "id")}, code, state, order_json AS "order" FROM payment
+    WHERE merchant = ${merchant} AND id < decode($2, 'hex') AND id >= decode($3, 'hex') ORDER BY payment.id DESC LIMIT $4`,
+  paymentsBetween: `SELECT count(*)::int AS payments FROM payment WHERE merchant = ${merchant} AND id < decode($2, 'hex') AND id >= decode($3, 'hex')`,
   // The order is parsed as JSON once for its three members.
   paymentFigures: `SELECT ${hexOf("id", "id")}, created_at, state, authorized::text, captured::text, refunded::text, disputed,
       packed ->> ${orderIndex.currency} AS currency, packed ->> ${orderIndex.country} AS country, packed ->> ${orderIndex.brand} AS brand, reason FROM (

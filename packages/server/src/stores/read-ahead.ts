@@ -1,5 +1,5 @@
-import type { MerchantId } from "../../kernel/ids.ts";
-import type { Scheduler } from "../../kernel/scheduler.ts";
+import type { MerchantId } from "../kernel/ids.ts";
+import type { Scheduler } from "../kernel/scheduler.ts";
 
 /** Between two pieces of about a millisecond: a tenth of the time at most. */
 const pauseMs = 10;

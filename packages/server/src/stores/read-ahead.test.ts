@@ -5,10 +5,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { test, type TestContext } from "node:test";
-import * as given from "../../../test/contract/store-fixtures.ts";
-import { ManualScheduler } from "../../../test/manual-scheduler.ts";
-import type { MerchantId } from "../../kernel/ids.ts";
-import { openEmbeddedStore } from "./embedded-store.ts";
+import * as given from "../../test/contract/store-fixtures.ts";
+import { ManualScheduler } from "../../test/manual-scheduler.ts";
+import type { MerchantId } from "../kernel/ids.ts";
+import { openEmbeddedStore } from "./embedded/embedded-store.ts";
 import { ReadAhead } from "./read-ahead.ts";
 
 const { merchantA, merchantB } = given;
