@@ -1119,6 +1119,7 @@ export const messages = /** @type {const} */ ({
   "audited.refund_or_cancel": "Refund or void",
   "audited.reinvite": "User invited again",
   "audited.request": "Request for admins",
+  "audited.root_key_reported": "Root key reported",
   "audited.secrets_shown": "Secrets shown",
   "audited.security_code_set": "Security code set",
   "audited.set_role": "Role changed",

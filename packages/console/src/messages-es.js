@@ -1143,6 +1143,7 @@ export const messages = {
   "audited.refund_or_cancel": "Reembolso o cancelación",
   "audited.reinvite": "Usuario invitado de nuevo",
   "audited.request": "Solicitud de administradores",
+  "audited.root_key_reported": "Estado de la llave raíz informado",
   "audited.secrets_shown": "Secretos mostrados",
   "audited.security_code_set": "Código de seguridad definido",
   "audited.set_role": "Rol cambiado",

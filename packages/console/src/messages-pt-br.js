@@ -1141,6 +1141,7 @@ export const messages = {
   "audited.refund_or_cancel": "Estorno ou cancelamento",
   "audited.reinvite": "Usuário convidado de novo",
   "audited.request": "Requisição de administradores",
+  "audited.root_key_reported": "Estado da chave raiz informado",
   "audited.secrets_shown": "Segredos exibidos",
   "audited.security_code_set": "Código de segurança definido",
   "audited.set_role": "Perfil alterado",

@@ -349,6 +349,7 @@ const auditActions = {
   refund_or_cancel: t("audited.refund_or_cancel"),
   reinvite: t("audited.reinvite"),
   request: t("audited.request"),
+  root_key_reported: t("audited.root_key_reported"),
   secrets_shown: t("audited.secrets_shown"),
   security_code_set: t("audited.security_code_set"),
   set_role: t("audited.set_role"),

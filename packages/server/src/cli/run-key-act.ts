@@ -83,11 +83,13 @@ function sentenceAbout({
 }
 
 function printState({ cards, requests }: Answer, host: CommandHost): void {
-  const { state, since, by, reason } = isRecord(cards) ? cards : {};
+  const { state, cause, since, by, reason } = isRecord(cards) ? cards : {};
   host.print(
-    state === "stopped"
-      ? `cards  stopped since ${printable(since)} by ${printable(by)}: ${printable(reason)}`
-      : `cards  ${printable(state)}`,
+    cause === "root_denied"
+      ? `cards  stopped since ${printable(since)}: the root key is disabled or deleted`
+      : state === "stopped"
+        ? `cards  stopped since ${printable(since)} by ${printable(by)}: ${printable(reason)}`
+        : `cards  ${printable(state)}`,
   );
   const list: readonly unknown[] = Array.isArray(requests) ? requests : [];
   for (const request of list.filter(isRecord)) {

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { hour, type Instant, laterBy } from "../kernel/instant.ts";
+import { hour, type Instant, laterBy, minute } from "../kernel/instant.ts";
 import type { UserId } from "../user/user.ts";
 import type { KeyOrderRow } from "../vault/records/key-order.ts";
 import { type ActName, actNames, type ActParameters } from "./act-table.ts";
@@ -28,7 +28,17 @@ export type OrderBody =
       readonly request: number;
       readonly check: string;
       readonly by: OrderedBy;
+    }
+  /** Every root key of a node has steadily been in this state. `isAlone`: no other node was alive. */
+  | {
+      readonly kind: "report";
+      readonly node: string;
+      readonly root: RootState;
+      readonly isAlone: boolean;
     };
+
+/** `denied`: the key service states that the key is disabled or deleted (vault/key-provider.ts). */
+export type RootState = "ok" | "denied";
 
 /** A request without an approval. */
 export interface OpenRequest extends OrderContent {
@@ -53,9 +63,29 @@ export interface OrdersState {
   readonly stop: DoneAct | undefined;
   /** Requests that were made within the last hour, oldest first. */
   readonly requests: readonly OpenRequest[];
+  readonly root: RootKeyState;
 }
 
-export const noOrders: OrdersState = { last: 0, stop: undefined, requests: [] };
+/** The state of the root keys in which the nodes agree. */
+export interface RootKeyState {
+  readonly state: RootState;
+  /** When they agreed; undefined before they first did. */
+  readonly since: Instant | undefined;
+  /** Nodes that have reported the other state. */
+  readonly reports: readonly { readonly node: string; readonly at: Instant }[];
+}
+
+export const noOrders: OrdersState = {
+  last: 0,
+  stop: undefined,
+  requests: [],
+  root: { state: "ok", since: undefined, reports: [] },
+};
+
+/** Nodes that must agree, unless there is one only. */
+const agreeingNodes = 2;
+/** How long a report counts: its node may have ended since. */
+export const reportMs = 10 * minute;
 
 /** How long a request can be approved. */
 export const approvalMs = hour;
@@ -67,7 +97,10 @@ export function bodyText(body: OrderBody): string {
 /** undefined for an entry of another version, which this one does not know. */
 function bodyOf({ body }: Pick<KeyOrderRow, "body">): OrderBody | undefined {
   const { kind, act } = JSON.parse(body) as { readonly kind?: unknown; readonly act?: unknown };
-  const isKnown = kind === "approval" || ((kind === "order" || kind === "request") && isAct(act));
+  const isKnown =
+    kind === "approval" ||
+    kind === "report" ||
+    ((kind === "order" || kind === "request") && isAct(act));
   return isKnown ? (JSON.parse(body) as OrderBody) : undefined;
 }
 
@@ -112,11 +145,28 @@ export function afterOrder(state: OrdersState, row: Omit<KeyOrderRow, "mac">): O
     const request = { ...contentOf(body), number, at, check: requestCheck(row.body) };
     return { ...next, requests: [...requests, request] };
   }
+  if (body.kind === "report") return { ...next, root: afterReport(state.root, body, at) };
   const approved = approvedRequest(next, body, at);
   // No node writes such an approval.
   if (typeof approved === "string") return next;
   const done = { ...contentOf(approved), number, at, approvedBy: body.by };
   return afterAct({ ...next, requests: requests.filter((each) => each !== approved) }, done);
+}
+
+/** Another state is reached when two nodes report it, or the only one does. */
+function afterReport(
+  present: RootKeyState,
+  { node, root, isAlone }: Extract<OrderBody, { kind: "report" }>,
+  at: Instant,
+): RootKeyState {
+  const others = present.reports.filter(
+    (report) => report.node !== node && at < laterBy(report.at, reportMs),
+  );
+  if (root === present.state) return { ...present, reports: others };
+  const reports = [...others, { node, at }];
+  return isAlone || reports.length >= agreeingNodes
+    ? { state: root, since: at, reports: [] }
+    : { ...present, reports };
 }
 
 function contentOf({ act, parameters, by }: OrderContent): OrderContent {

@@ -256,8 +256,8 @@ export const logEvents = {
   },
   cards_stopped: {
     level: "error",
-    doc: "An admin has [stopped card operations](keys.md#stop): no card is stored or opened until the order is ended. The audit log has who ordered it, and why.",
-    fields: { order: "number", since: "text" },
+    doc: "[Card operations are stopped](keys.md#stop): no card is stored or opened. `cause`: `order` of an admin, whom the audit log names with the reason, or `root_denied`, a [root key that is disabled or deleted](keys.md#root-key-denied).",
+    fields: { cause: "text", since: "text" },
   },
   cards_resumed: {
     level: "info",

@@ -1,6 +1,7 @@
 import type { Config } from "../config/settings.ts";
 import { makeRsaPair } from "../delivery/notification-keys.ts";
 import { hexOf } from "../kernel/ids.ts";
+import type { RootState } from "../key-acts/key-order.ts";
 import { systemElapsed } from "../kernel/system-elapsed.ts";
 import type { Log } from "../logging/log-event.ts";
 import type { Account } from "../merchant/account.ts";
@@ -88,10 +89,16 @@ export async function openFoundation(
   if (recovery !== undefined) reportRecovery(log, recovery);
   if (keys.isRootFileMissing)
     log.write({ event: "root_key_unusable", keyId: "file", failure: "unavailable" });
+  const rootKeys = keys.nextRoot === undefined ? 1 : 2;
+  const following = { store, keys, clock, scheduler, log, slotAssignment, node, rootKeys };
+  const orderWatch = await KeyOrderWatch.open(following);
   for (const each of [provider, keys.nextRoot]) {
     if (each === undefined) continue;
     parts.defer(() => each.close?.());
-    await startJobs([new RootKeyWatch({ provider: each, scheduler, log })], parts);
+    const confirmed = (state: RootState) => orderWatch.rootConfirmed(each.keyId, state);
+    const { elapsedMs } = ports;
+    const watch = new RootKeyWatch({ provider: each, scheduler, log, elapsedMs, confirmed });
+    await startJobs([watch], parts);
   }
   if (!isNew) await refuseOtherKeys(config, store, vault, keySetId);
   // A node of the previous version may return before the upgrade begins.
@@ -99,7 +106,6 @@ export async function openFoundation(
   await refuseRowsWithoutMacs(store, upgrade, keys.earlierRows !== undefined);
   if (!isNew) await incarnation?.keeper.start(keySetId, false);
   parts.defer(() => incarnation?.keeper.stop());
-  const orderWatch = await KeyOrderWatch.open({ store, keys, clock, scheduler, log });
   await startJobs([orderWatch], parts);
   const stoppable = orderWatch.stoppable(keys);
   const keyWatch = keyWatchOf(store, keys, node, ports);

@@ -12,6 +12,8 @@ async function watched(states: readonly State[]) {
   const waits: number[] = [];
   const checked = Promise.withResolvers<void>();
   const left = [...states];
+  const confirmed: string[] = [];
+  let elapsed = 0;
   const watch = new RootKeyWatch({
     provider: {
       keyId: "transit:transit/cofre",
@@ -22,16 +24,19 @@ async function watched(states: readonly State[]) {
       after: () => () => undefined,
       async sleep(ms, signal) {
         waits.push(ms);
+        elapsed += ms;
         if (left.length > 0) return;
         checked.resolve();
         await new Promise((_, reject) => signal?.addEventListener("abort", reject));
       },
     },
+    elapsedMs: () => elapsed,
+    confirmed: async (state) => void confirmed.push(`${state} ${elapsed / 1_000}`),
   });
   watch.start();
   await checked.promise;
   await watch.stop();
-  return { events, waits };
+  return { events, waits, confirmed };
 }
 
 test("each change of the root key's state is logged once, and a failure is checked more often", async () => {
@@ -73,9 +78,28 @@ test("a check during which the watch is stopped is not logged", async () => {
     },
     log: { write: (event) => void events.push(event) },
     scheduler: { after: () => () => undefined, sleep: async () => undefined },
+    elapsedMs: () => 0,
+    confirmed: async () => assert.fail("nothing is confirmed"),
   });
   watch.start();
   await asked.promise;
   await watch.stop();
   assert.deepEqual(events, []);
+});
+
+const times = (count: number, state: State): readonly State[] =>
+  Array.from({ length: count }, () => state);
+
+test("only a key that is denied, or usable, at each check of two minutes is confirmed", async () => {
+  const steady = async (...states: readonly State[]) => (await watched(states)).confirmed;
+  // A check each ten seconds.
+  assert.deepEqual(await steady(...times(12, "denied")), []);
+  assert.deepEqual(await steady(...times(14, "denied")), ["denied 120", "denied 130"]);
+  assert.deepEqual(await steady(...times(12, "denied"), "ok", ...times(12, "denied")), []);
+  assert.deepEqual(await steady(...times(12, "denied"), "unavailable", ...times(12, "denied")), []);
+  assert.deepEqual(await steady(...times(40, "unauthorized")), []);
+  assert.deepEqual(await steady(...times(40, "unavailable")), []);
+  assert.deepEqual(await steady(...times(40, "wrong")), []);
+  // A check each minute.
+  assert.deepEqual(await steady("denied", "ok", "ok", "ok", "ok"), ["ok 130", "ok 190"]);
 });

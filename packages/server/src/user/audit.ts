@@ -38,8 +38,13 @@ export const keyActions = [
 ] as const satisfies readonly (`key_${KeyState}` | "key_rewrapped")[];
 export type KeyAction = (typeof keyActions)[number];
 
-/** The recorded acts upon keys that admins order, request and approve. */
-export const keyActActions = ["key_act", "key_act_requested", "key_act_approved"] as const;
+/** The recorded acts upon keys that admins order, request and approve, and the reports of nodes. */
+export const keyActActions = [
+  "key_act",
+  "key_act_requested",
+  "key_act_approved",
+  "root_key_reported",
+] as const;
 export type KeyActAction = (typeof keyActActions)[number];
 
 /**

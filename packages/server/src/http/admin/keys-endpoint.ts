@@ -8,7 +8,12 @@ import {
   type KeyActs,
   type ActSender,
 } from "../../key-acts/key-acts.ts";
-import { approvalMs, type OrderedBy, type OrdersState } from "../../key-acts/key-order.ts";
+import {
+  approvalMs,
+  type OrderedBy,
+  type OrdersState,
+  type RootKeyState,
+} from "../../key-acts/key-order.ts";
 import type { WireResponse } from "../../wire/answers/answer.ts";
 import { readErrors, wireErrorOf } from "../../wire/answers/errors.ts";
 import { holdsCardNumber } from "../../wire/decode/card-like.ts";
@@ -124,13 +129,14 @@ function shownResult(result: ActResult): object {
   return { act, result: "requested", number, check, ends_at: formatInstant(endsAt) };
 }
 
-function shownState({ stop, requests }: OrdersState): object {
+function shownState({ stop, requests, root }: OrdersState): object {
   return {
     cards:
       stop === undefined
-        ? { state: "serving" }
+        ? shownRoot(root)
         : {
             state: "stopped",
+            cause: "order",
             since: formatInstant(stop.at),
             by: nameOf(stop.by),
             reason: stop.parameters["reason"],
@@ -145,6 +151,12 @@ function shownState({ stop, requests }: OrdersState): object {
       check,
     })),
   };
+}
+
+function shownRoot({ state, since }: RootKeyState): object {
+  return state === "ok" || since === undefined
+    ? { state: "serving" }
+    : { state: "stopped", cause: "root_denied", since: formatInstant(since) };
 }
 
 function nameOf(by: OrderedBy): string {
