@@ -20,7 +20,14 @@ import { Answer, RefusalText, RequestView } from "./payment-exchange.js";
 import { keepFresh } from "./poll.js";
 import { refusalWords, refusedField } from "./refusals.js";
 import { mayDo, personOfPage } from "./session.js";
-import { declineOptions, paymentFaultOptions, faultWords, own, reasonWords } from "./words.js";
+import {
+  behaviourWords,
+  declineOptions,
+  paymentFaultOptions,
+  faultWords,
+  own,
+  reasonWords,
+} from "./words.js";
 
 /** @import { ReadonlySignal } from "@preact/signals" */
 /** @import { Exchange, Listed, Page, Subject } from "./api.js" */
@@ -516,16 +523,16 @@ function CardFields({ model, values, input }) {
  * @param {TestCard} card
  */
 export function resultText({ result, reason, refusal, funding, three_d_secure: secure }) {
-  if (result === "declined") return reasonWords(reason ?? "");
+  const ofSecure = secure === undefined ? [] : [`3-D Secure: ${behaviourWords(secure)}`];
+  if (result === "declined") return [reasonWords(reason ?? ""), ...ofSecure].join("; ");
   if (result === "refused")
     return shown(refusalWords(refusal?.status_code ?? "", refusal?.status_message ?? "").text);
   const more = [
     ...(funding === "credit"
       ? []
       : [(own(kindsOfCard, funding) ?? shown(funding)).toLocaleLowerCase(locale)]),
-    ...(secure === undefined ? [] : ["3-D Secure"]),
   ];
-  return [t("result.approved"), ...more].join(", ");
+  return [[t("result.approved"), ...more].join(", "), ...ofSecure].join("; ");
 }
 
 /** @type {Readonly<Record<string, string>>} */

@@ -428,3 +428,28 @@ export function detailWords(detail) {
 export function authenticationWords(status) {
   return status === "not_completed" ? t("authentication.not_completed") : status;
 }
+
+/** @type {Readonly<Record<string, string>>} */
+const behaviours = {
+  frictionless: t("secure.frictionless"),
+  attempt: t("secure.attempt"),
+  informational: t("secure.informational"),
+  unavailable: t("secure.unavailable"),
+  directory_server_silent: t("secure.directory_server_silent"),
+  refused: t("secure.refused"),
+  rejected: t("secure.rejected"),
+  challenge_succeeds: t("secure.challenge_succeeds"),
+  challenge_fails: t("secure.challenge_fails"),
+  challenge_unavailable: t("secure.challenge_unavailable"),
+  bank_silent: t("secure.bank_silent"),
+  result_lost: t("secure.result_lost"),
+  result_forged: t("secure.result_forged"),
+};
+
+/**
+ * What 3-D Secure does with a test card.
+ * @param {string} behaviour
+ */
+export function behaviourWords(behaviour) {
+  return own(behaviours, behaviour) ?? behaviour;
+}

@@ -7,6 +7,7 @@ import { readOnce } from "../../src/http/page-files.ts";
 import { paymentStates } from "../../src/payment/payment-machine.ts";
 import { periodNames } from "../../src/http/admin/figures-endpoint.ts";
 import { timelineKinds } from "../../src/http/admin/timeline-entries.ts";
+import { behaviourNames } from "../../src/authentication/test-cards.ts";
 import { faultKindNames, faultKinds } from "../../src/http/faults/fault-kinds.ts";
 import { declineReasons } from "../../src/payment/payment.ts";
 import { brands } from "../../src/vault/brand.ts";
@@ -274,11 +275,13 @@ describe("the console", () => {
     }
   });
 
-  test("has a word for every state, brand and kind of entry that there is", () => {
+  test("has a word for every state, brand, kind of entry and behaviour of 3-D Secure that there is", () => {
     const words = inOneLine(textOf("words.js"));
     for (const state of paymentStates) assert.ok(words.includes(` ${state}: [`), state);
     for (const kind of timelineKinds)
       assert.ok(words.includes(` ${kind}: t("kind.${kind}")`), kind);
+    for (const behaviour of behaviourNames)
+      assert.ok(words.includes(` ${behaviour}: t("secure.${behaviour}")`), behaviour);
     for (const brand of brands) assert.ok(words.includes(`"${brand}"`), brand);
   });
 
