@@ -404,6 +404,8 @@ describe("3-D Secure of the browser library in a real browser", { skip: noBrowse
   test("the challenge fits a page at 400 %, in forced colours and in the dark, without anything cut off", async () => {
     for (const options of [
       { viewport: { width: 320, height: 256 } },
+      // The smallest window of EMV 3-D Secure (challengeWindowSize 01).
+      { viewport: { width: 250, height: 400 } },
       { viewport: { width: 320, height: 640 }, forcedColors: "active" as const },
       { viewport: { width: 1280, height: 800 }, colorScheme: "dark" as const },
     ]) {

@@ -28,6 +28,8 @@ export interface Authentication {
   readonly id: string;
   /** dsTransID, a UUID. */
   readonly directoryServerId: string;
+  /** The transaction's id in the form of 3-D Secure 1: 28 characters of base64. */
+  readonly xid: string;
   readonly version: string;
   /** C: a challenge is under way, and the outcome is not known. */
   readonly status: AuthenticationOutcome | "C";
@@ -46,7 +48,7 @@ export interface AuthenticationRequest {
   readonly pan: Pan;
   readonly brand: Brand;
   readonly amount: Money;
-  /** From `versions`; undefined makes the outcome U. */
+  /** From `versionOf`; undefined makes the outcome U. */
   readonly version: string | undefined;
   /** Time that the issuer gives a challenge, in milliseconds. */
   readonly challengeMs: number;
@@ -62,7 +64,7 @@ export interface Authenticator {
   /** Whether `begin` made the id with this token for the merchant. */
   began(merchantId: MerchantId, id: string, accessToken: string): boolean;
   /** Newest protocol version of the card's range; undefined if no directory server has the range. */
-  versionOf(brand: Brand): Promise<string | undefined>;
+  versionOf(pan: Pan): Promise<string | undefined>;
   /** Sends the authentication request (AReq). */
   authenticate(request: AuthenticationRequest): Promise<Authentication>;
   /** The authentication as it is now; undefined if there is none. */

@@ -5,8 +5,10 @@ import type { Clock } from "../kernel/clock.ts";
 import type { MerchantId } from "../kernel/ids.ts";
 import { type Instant, laterBy, second } from "../kernel/instant.ts";
 import type { Money } from "../kernel/money.ts";
+import { brandOf } from "../vault/bin.ts";
 import type { Brand } from "../vault/brand.ts";
 import { maskOf } from "../vault/mask.ts";
+import type { Pan } from "../vault/pan.ts";
 import type {
   Authentication,
   AuthenticationOutcome,
@@ -49,8 +51,6 @@ export interface AuthenticationMessage {
 /** An authentication with what only the simulation knows of it. */
 export interface SimulatedAuthentication extends Authentication {
   readonly merchantId: MerchantId;
-  /** 28 characters of base64. */
-  readonly xid: string;
   readonly maskedPan: string;
   readonly amount: Money;
   readonly messages: readonly AuthenticationMessage[];
@@ -131,8 +131,9 @@ export class SimulatedAuthenticator implements Authenticator {
     return given.length === expected.length && timingSafeEqual(given, expected);
   }
 
-  versionOf(brand: Brand): Promise<string | undefined> {
-    return Promise.resolve(enrolled.has(brand) ? version : undefined);
+  versionOf(pan: Pan): Promise<string | undefined> {
+    const brand = brandOf(pan);
+    return Promise.resolve(brand !== undefined && enrolled.has(brand) ? version : undefined);
   }
 
   /** `fault` takes the place of the card's own behaviour. */

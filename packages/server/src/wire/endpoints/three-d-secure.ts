@@ -1,8 +1,5 @@
-import type { Authentication } from "../../authentication/authenticator.ts";
-import type {
-  SimulatedAuthentication,
-  SimulatedAuthenticator,
-} from "../../authentication/simulated-authenticator.ts";
+import type { Authentication, Authenticator } from "../../authentication/authenticator.ts";
+import type { SimulatedAuthenticator } from "../../authentication/simulated-authenticator.ts";
 import { second } from "../../kernel/instant.ts";
 import type { WireResponse } from "../answers/answer.ts";
 import { refusalAnswer } from "../answers/refusal-answer.ts";
@@ -259,7 +256,7 @@ export function threeDSecureEndpoints({
 
 async function begin(
   { account }: WireRequest,
-  authenticator: SimulatedAuthenticator,
+  authenticator: Authenticator,
 ): Promise<WireResponse> {
   const { id, accessToken } = authenticator.begin(account.id);
   return answered({ accessToken, paymentId: id });
@@ -277,13 +274,13 @@ async function authenticate(
         ? authenticator.begin(account.id).id
         : begunId(params, account.id, authenticator);
     if (id === undefined) return unknownAuthentication;
-    const version = await authenticator.versionOf(brand);
+    const version = await authenticator.versionOf(pan);
     const { id: merchantId } = account;
-    await authenticator.authenticate(
+    const found = await authenticator.authenticate(
       { merchantId, id, pan, brand, amount, version, challengeMs },
       authenticationFault,
     );
-    return authenticationAnswerOf(authenticator.find(account.id, id), params);
+    return authenticationAnswerOf(found, params);
   } finally {
     pan.wipe();
   }
@@ -291,11 +288,11 @@ async function authenticate(
 
 async function result(
   { account, params }: WireRequest,
-  authenticator: SimulatedAuthenticator,
+  authenticator: Authenticator,
 ): Promise<WireResponse> {
   const id = begunId(params, account.id, authenticator);
   return authenticationAnswerOf(
-    id === undefined ? undefined : authenticator.find(account.id, id),
+    id === undefined ? undefined : await authenticator.result(account.id, id),
     params,
   );
 }
@@ -304,7 +301,7 @@ async function result(
 function begunId(
   params: TreeObject,
   merchantId: WireRequest["account"]["id"],
-  authenticator: SimulatedAuthenticator,
+  authenticator: Authenticator,
 ): string | undefined {
   const id = fieldOf(params, "merchantTrackId") ?? "";
   return authenticator.began(merchantId, id, fieldOf(params, "token") ?? "") ? id : undefined;
@@ -316,7 +313,7 @@ const unknownAuthentication = answered({
 });
 
 function authenticationAnswerOf(
-  found: SimulatedAuthentication | undefined,
+  found: Authentication | undefined,
   params: TreeObject,
 ): WireResponse {
   if (found === undefined) return unknownAuthentication;
