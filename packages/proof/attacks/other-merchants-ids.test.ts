@@ -214,6 +214,10 @@ function comparable(answer: string, ids: Owned): string {
         "(drawn)",
       )
       .replaceAll(/"(?:authorization_code|acquirer_reference)":"[^"]+"|-r\d+-\d+/g, "(drawn)")
+      .replaceAll(
+        /"(?:accessToken|paymentId|ucaf|ucafAuthenticationData|xid|authenticationTransactionId|directoryServerTransactionId)":"[^"]+"/g,
+        "(drawn)",
+      )
       // Of a recorded request: its number among the stranger's, and its duration.
       .replaceAll(
         /"number":\d+,"at":"[^"]+T[^"]+"|"duration_ms":[\d.]+|after (?:less than 1|\d+) ms/g,

@@ -19,6 +19,10 @@ const browserOperations = [
   "/fingerprint",
   "/fingerprint/provider",
   "/fingerprint/error",
+  "/ws/threedsecureserver-generateToken",
+  "/ws/threedsecureserver-authentications",
+  "/ws/threedsecureserver-authentication-results",
+  "/ws/threedsecureserver-record",
 ];
 const refusals = /"status_code":"(?:BP-SA-1|BP-SA-2|DA-1)"/;
 
