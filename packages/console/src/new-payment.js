@@ -527,11 +527,10 @@ export function resultText({ result, reason, refusal, funding, three_d_secure: s
   if (result === "declined") return [reasonWords(reason ?? ""), ...ofSecure].join("; ");
   if (result === "refused")
     return shown(refusalWords(refusal?.status_code ?? "", refusal?.status_message ?? "").text);
-  const more = [
-    ...(funding === "credit"
+  const more =
+    funding === "credit"
       ? []
-      : [(own(kindsOfCard, funding) ?? shown(funding)).toLocaleLowerCase(locale)]),
-  ];
+      : [(own(kindsOfCard, funding) ?? shown(funding)).toLocaleLowerCase(locale)];
   return [[t("result.approved"), ...more].join(", "), ...ofSecure].join("; ");
 }
 

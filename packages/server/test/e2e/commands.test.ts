@@ -546,7 +546,7 @@ describe("cofre fault", () => {
     assert.deepEqual([unknown.child.exitCode, unknown.stdout], [1, ""]);
     assert.match(
       unknown.stderr,
-      /^Cofre refused: COFRE-90 .*fail_before_commit, unavailable.*, acquirer_unknown_then_no\n$/,
+      /^Cofre refused: COFRE-90 .*fail_before_commit, unavailable.*, result_forged\n$/,
     );
     assert.match(
       (await run(context, testServer, "fault", "clear", "f9")).stderr,
