@@ -79,6 +79,24 @@ export function containerVariables() {
   };
 }
 
+/** What EKS or another platform has set for a role of AWS with a web identity. */
+export function webIdentityVariables() {
+  return {
+    tokenFile: process.env["AWS_WEB_IDENTITY_TOKEN_FILE"],
+    roleArn: process.env["AWS_ROLE_ARN"],
+    sessionName: process.env["AWS_ROLE_SESSION_NAME"],
+    stsEndpoint: process.env["AWS_ENDPOINT_URL_STS"],
+  };
+}
+
+/** Where the metadata of a machine of AWS are, and whether they are to be asked. */
+export function instanceVariables() {
+  return {
+    isDisabled: process.env["AWS_EC2_METADATA_DISABLED"],
+    endpoint: process.env["AWS_EC2_METADATA_SERVICE_ENDPOINT"],
+  };
+}
+
 /** Whether npm started this process: `npm start`, `npm run cofre` or `npx cofre`. */
 export function wasStartedByNpm(): boolean {
   return ["start", "cofre", "npx"].includes(process.env["npm_lifecycle_event"] ?? "");

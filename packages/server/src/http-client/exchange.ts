@@ -6,7 +6,7 @@ const http = process.getBuiltinModule("node:http");
 const https = process.getBuiltinModule("node:https");
 
 export interface HttpRequest {
-  readonly method: "GET" | "POST";
+  readonly method: "GET" | "POST" | "PUT";
   readonly url: URL;
   /** Complete. As a list, names and values alternate, as sent on the wire. */
   readonly headers: Readonly<Record<string, string>> | readonly string[];

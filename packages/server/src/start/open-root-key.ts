@@ -1,4 +1,9 @@
-import { containerVariables, environmentOfModules } from "../config/environment.ts";
+import {
+  containerVariables,
+  environmentOfModules,
+  instanceVariables,
+  webIdentityVariables,
+} from "../config/environment.ts";
 import { firstRootKey, nextRootKey, type RootKeyPlace } from "../config/root-key-place.ts";
 import type { Config } from "../config/settings.ts";
 import { type KeyProvider, RootKeyError } from "../vault/key-provider.ts";
@@ -8,6 +13,8 @@ import {
 } from "../vault/providers/aws-container-credentials.ts";
 import { fileCredentials, type ReadAwsCredentials } from "../vault/providers/aws-credentials.ts";
 import { createAwsKmsKeyProvider } from "../vault/providers/aws-kms-key-provider.ts";
+import { instanceCredentials, metadataUrl } from "../vault/providers/aws-instance-credentials.ts";
+import { stsUrl, webIdentityCredentials } from "../vault/providers/aws-web-identity.ts";
 import { createPkcs11KeyProvider } from "../vault/providers/pkcs11-key-provider.ts";
 import { createServiceClient, type ServiceClient } from "../vault/providers/service-client.ts";
 import { createTransitKeyProvider } from "../vault/providers/transit-key-provider.ts";
@@ -52,7 +59,9 @@ function providerAt(
     const { arn, region } = address;
     const credentials =
       secretFile === undefined
-        ? ofContainer((address) => createServiceClient({ ...limits, url: address }))
+        ? ofPlatform(region, elapsedMs, (address) =>
+            createServiceClient({ ...limits, url: address }),
+          )
         : fileCredentials(read);
     const place = { client, clock, arn, region, host: url.host };
     return createAwsKmsKeyProvider({ ...own, ...place, credentials });
@@ -61,21 +70,39 @@ function providerAt(
   return createTransitKeyProvider({ ...own, client, elapsedMs, mount, key });
 }
 
-/** Credentials of the container of this process. */
-function ofContainer(clientOf: (url: URL) => ServiceClient): ReadAwsCredentials {
-  const variables = containerVariables();
-  const url = containerCredentialsUrl(variables);
-  if (url === undefined)
-    return async () => {
-      throw new RootKeyError(
-        "unauthorized",
-        "there are no credentials for AWS KMS: set COFRE_ROOT_KEY_SECRET_FILE, or run in a container of ECS or EKS, which names an address in AWS_CONTAINER_CREDENTIALS_FULL_URI or AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
-      );
-    };
-  const { tokenFile } = variables;
-  const readToken =
-    tokenFile === undefined
-      ? undefined
-      : () => readCredentialFile(tokenFile, "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
-  return containerCredentials({ client: clientOf(url), url, readToken });
+/**
+ * Credentials of the platform: a web identity, the container, or the role of the machine, in the
+ * order of the AWS SDKs.
+ */
+function ofPlatform(
+  region: string,
+  elapsedMs: Ports["elapsedMs"],
+  clientOf: (url: URL) => ServiceClient,
+): ReadAwsCredentials {
+  const identity = webIdentityVariables();
+  const { tokenFile: identityFile, roleArn, sessionName } = identity;
+  const sts = stsUrl(identity, region);
+  if (identityFile !== undefined && roleArn !== undefined && sts !== undefined) {
+    const readToken = () => readCredentialFile(identityFile, "AWS_WEB_IDENTITY_TOKEN_FILE");
+    const role = { readToken, roleArn, sessionName };
+    return webIdentityCredentials({ client: clientOf(sts), elapsedMs, ...role });
+  }
+  const container = containerVariables();
+  const url = containerCredentialsUrl(container);
+  const { tokenFile } = container;
+  if (url !== undefined) {
+    const readToken =
+      tokenFile === undefined
+        ? undefined
+        : () => readCredentialFile(tokenFile, "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
+    return containerCredentials({ client: clientOf(url), url, readToken });
+  }
+  const metadata = metadataUrl(instanceVariables());
+  if (metadata !== undefined) return instanceCredentials(clientOf(metadata));
+  return async () => {
+    throw new RootKeyError(
+      "unauthorized",
+      "there are no credentials for AWS KMS: set COFRE_ROOT_KEY_SECRET_FILE, or run in a container of ECS or EKS, with a web identity, or on a machine with a role",
+    );
+  };
 }

@@ -154,6 +154,8 @@ test("a Cofre in a container of AWS uses the container's credentials, and withou
     COFRE_ROOT_KEY_SECRET_FILE: "",
     COFRE_ROOT_KEY_ENDPOINT: service.url.origin,
   };
+  process.env["AWS_EC2_METADATA_DISABLED"] = "true";
+  context.after(() => delete process.env["AWS_EC2_METADATA_DISABLED"]);
   await assert.rejects(startTestServer({ environment: own }), {
     failure: "unauthorized",
     message: /there are no credentials for AWS KMS: set COFRE_ROOT_KEY_SECRET_FILE/,

@@ -37,7 +37,7 @@ export async function fakeService(
         const { status, body } = answer(request, Buffer.concat(pieces));
         response
           .writeHead(status, { "content-type": "application/json" })
-          .end(JSON.stringify(body));
+          .end(typeof body === "string" ? body : JSON.stringify(body));
       });
   });
   server.on("connection", (socket) => {
