@@ -27,7 +27,7 @@ function fieldsOf({ word, paths, flags }: CommandCall): Answer {
   const act = actNames.find((name) => name === word);
   const row: ActRow | undefined = act === undefined ? undefined : actRows[act];
   const names = Object.keys(row?.parameters ?? {});
-  for (const option of ["reason", "check"]) {
+  for (const option of ["reason", "check", "root"]) {
     const isOwn = names.includes(option) || (word === "approve" && option === "check");
     if (flags.has(`--${option}`) === isOwn) continue;
     throw new ClientProblem(
@@ -37,11 +37,19 @@ function fieldsOf({ word, paths, flags }: CommandCall): Answer {
       { misuse: true },
     );
   }
+  if (flags.has("--now") && !names.includes("now"))
+    throw new ClientProblem(`--now is not for \`cofre keys ${printable(word)}\`.`, {
+      misuse: true,
+    });
   if (flags.has("--dry-run") && act === undefined)
     throw new ClientProblem("--dry-run is for acts only.", { misuse: true });
   if (word === "approve") return { approve: number, check: flags.get("--check") };
   if (act === undefined) return {};
-  const given = Object.fromEntries(names.map((name) => [name, flags.get(`--${name}`)]));
+  const given = Object.fromEntries(
+    names
+      .filter((name) => flags.has(`--${name}`))
+      .map((name) => [name, name === "now" ? "true" : flags.get(`--${name}`)]),
+  );
   return { ...given, act, ...(flags.has("--dry-run") ? { dry_run: "true" } : {}) };
 }
 
@@ -72,8 +80,15 @@ function sentenceAbout({
   check,
   ends_at: endsAt,
   needs_approval: needs,
+  state,
+  waits,
+  version,
+  roots,
+  fingerprint,
 }: Answer) {
   const name = printable(act);
+  if (result === "done" && state !== undefined)
+    return `${name} (order ${Number(number)}): ${printable(state)}${waits === undefined ? "" : `, because ${printable(waits)}`}. Set ${Number(version)} of root keys: ${printable(roots)}; fingerprint ${printable(fingerprint)}`;
   if (result === "done") return `Done: ${name} (order ${Number(number)}).`;
   if (result === "checked")
     return needs === true

@@ -19,12 +19,22 @@ export interface ActRow {
 /** Printable, without leading and trailing blanks: 1 to 200 characters. */
 const reason = { form: /^\S(?:[^\p{C}]{0,198}\S)?$/u, isRequired: true } as const;
 
+/** Key id of a root key, as `root_keys` in the log has it. */
+const root = { form: /^[\x21-\x7e]{1,300}$/, isRequired: true } as const;
+
 /** Every act; `start/open-key-acts.ts` has what each does besides being stored. */
 export const actRows = {
   /** Stops card operations on all nodes. */
   stop: { people: 1, parameters: { reason } },
   /** Ends the stop. */
   resume: { people: 2, parameters: { reason } },
+  /** Wraps every epoch key by a second root key too. */
+  "add-root": { people: 2, parameters: { root, reason } },
+  /** Makes a root key the only one; `now` does not wait seven days. */
+  "move-root": {
+    people: 2,
+    parameters: { root, reason, now: { form: /^true$/, isRequired: false } },
+  },
 } as const satisfies Readonly<Record<string, ActRow>>;
 
 export type ActName = keyof typeof actRows;

@@ -26,6 +26,8 @@ export type ActCheck = (state: OrdersState, parameters: ActParameters) => ActPro
 
 const checks: Readonly<Record<ActName, ActCheck>> = {
   stop: () => undefined,
+  "add-root": () => undefined,
+  "move-root": () => undefined,
   resume: ({ stop }) => (stop === undefined ? "not_stopped" : undefined),
 };
 

@@ -10,6 +10,7 @@ import { KeyWatch } from "../recovery/key-watch.ts";
 import { SlotLeaseKeeper } from "../recovery/slot-lease-keeper.ts";
 import { StoreOpenError } from "../stores/embedded/open-error.ts";
 import type { RunningStore } from "../stores/store.ts";
+import type { RootMoves } from "../vault/records/root-moves.ts";
 import type { RecoveryWraps } from "../vault/recovery/recovery-wraps.ts";
 import { findingsOf, refuseFaults } from "../production/check.ts";
 import { rootSetChecks } from "../production/installation-checks.ts";
@@ -21,6 +22,7 @@ import { slotEvent } from "./log-events.ts";
 import { type Incarnation, incarnationOf } from "./open-incarnation.ts";
 import type { Keys, StartedRootSet } from "./keys.ts";
 import { hasNoKeys, openKeys } from "./open-keys.ts";
+import { openRootMoves } from "./open-root-moves.ts";
 import { databaseFileOf, openStore } from "./open-store.ts";
 import { ownRandom, type WatchedPorts } from "./ports.ts";
 import { RootKeyWatch } from "./root-key-watch.ts";
@@ -37,6 +39,8 @@ export interface Foundation {
   readonly incarnation: Incarnation | undefined;
   /** Follows the keys that other nodes make; undefined if this process is the only one. */
   readonly keyWatch: KeyWatch | undefined;
+  /** Changes the root keys; undefined in an installation that keeps its keys in files. */
+  readonly rootMoves: RootMoves | undefined;
 }
 
 /**
@@ -110,7 +114,9 @@ export async function openFoundation(
   const stoppable = orderWatch.stoppable(keys);
   const keyWatch = keyWatchOf(store, keys, node, ports);
   if (keyWatch !== undefined) await startJobs([keyWatch], parts);
-  return { store, slotAssignment, known, keys: stoppable, orderWatch, incarnation, keyWatch };
+  const rootMoves = await openRootMoves(config, store, keys, node, ports, parts);
+  const started = { store, slotAssignment, known, keys: stoppable, orderWatch, incarnation };
+  return { ...started, keyWatch, rootMoves };
 }
 
 function keyWatchOf(

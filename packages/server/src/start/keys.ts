@@ -30,6 +30,8 @@ export interface Keys {
   readonly nextRoot: KeyProvider | undefined;
   /** The file `root.key` could not be opened, and the second root key has opened the keys. */
   readonly isRootFileMissing: boolean;
+  /** Key ids of the root keys that this process can use. */
+  readonly rootKeyIds: readonly string[];
   /** The set of root keys; undefined where keys are files. */
   readonly rootSet: StartedRootSet | undefined;
   /** Wraps for the recovery key, if there is one. */

@@ -70,6 +70,7 @@ export async function openFileKeys(
     }),
     remoteRoot: root,
     nextRoot: undefined,
+    rootKeyIds: [files.provider.keyId],
     isRootFileMissing: false,
     rootSet: undefined,
     recovery,

@@ -80,6 +80,7 @@ export async function openRecordKeys(
     }),
     remoteRoot: remote.first,
     nextRoot: remote.next,
+    rootKeyIds: roots.keyIds,
     isRootFileMissing: remote.first === undefined && providers[0] === remote.next,
     rootSet: { ...rootSetOf(keyring), isChanged },
     recovery,

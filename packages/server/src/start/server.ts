@@ -17,6 +17,7 @@ import { CardLikeNames } from "../wire/decode/card-like-names.ts";
 import type { SandboxDeps } from "../wire/endpoints/deps.ts";
 import { addressCheckOf } from "./address-policies.ts";
 import type { Foundation } from "./foundation.ts";
+import { rootActs } from "./open-root-moves.ts";
 import { senderOf } from "./key-act-sender.ts";
 import { logHeads, openUsers } from "./open-console-users.ts";
 import { ownRandom, type WatchedPorts } from "./ports.ts";
@@ -124,7 +125,7 @@ function stateOf({ store, slotAssignment }: Foundation): "clock_off" | "ready" |
 
 function endpointsParts(
   config: Config,
-  { store, keys, orderWatch }: Foundation,
+  { store, keys, orderWatch, rootMoves }: Foundation,
   services: Services,
   { clock, log }: { readonly clock: Clock; readonly log: Log },
   ready: Promise<void>,
@@ -172,7 +173,7 @@ function endpointsParts(
     consoleUsers,
     ready,
     keys: {
-      acts: new KeyActs({ orders: orderWatch.orders, users, perform: {} }),
+      acts: new KeyActs({ orders: orderWatch.orders, users, perform: rootActs(rootMoves, log) }),
       senderOf: senderOf(config, {
         consoleUsers,
         clock,

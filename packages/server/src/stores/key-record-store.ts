@@ -56,6 +56,12 @@ export interface KeyRecordStore {
    */
   noteKeys?(node: string, known: KnownKeys): Promise<KnownKeys | undefined>;
   /**
+   * Records by which root keys this node has opened the epoch keys (their key ids), and resolves
+   * with those of every live node. A node without a lease records nothing. Present and durable as
+   * `noteKeys`.
+   */
+  noteRootKeys?(node: string, opened: readonly string[]): Promise<readonly (readonly string[])[]>;
+  /**
    * Applies the changes in their order and appends their audit entries, durably and in one
    * transaction, or does nothing. Rejects with BrokenInvariant, and writes nothing, if a record
    * moves back to an earlier state, leaves `destroyed`, or changes a value that never changes, and

@@ -85,6 +85,7 @@ const statements = {
   keysUnder: ["cofre_jobs", "key_record_epoch"],
   newMerchantKeys: ["cofre_jobs", "key_record_entry"],
   noteKeys: ["cofre_jobs"],
+  noteRootKeys: ["cofre_jobs"],
   oldMerchantKeys: ["cofre_jobs", "key_record_old"],
   // One row.
   auditHead: ["cofre_people", "whole audit_head"],
@@ -219,7 +220,15 @@ const unbounded: ReadonlyMap<string, readonly StatementName[]> = new Map<
   ["all of few rows", ["accounts", "accountKeys", "users"]],
   [
     "tables of nodes and slots, which are few",
-    ["renewSlots", "hasOlderNodes", "releaseSlots", "noteClock", "clockReadings", "noteKeys"],
+    [
+      "renewSlots",
+      "hasOlderNodes",
+      "releaseSlots",
+      "noteClock",
+      "clockReadings",
+      "noteKeys",
+      "noteRootKeys",
+    ],
   ],
   [
     "no table, or one row",

@@ -147,6 +147,64 @@ describe("an installation with two root keys", () => {
     assert.doesNotMatch(kms.state.last.body, /"cofre:purpose":"epoch"/);
   });
 
+  test("is made by an act, and made by another one into one with the second root key alone", async (context) => {
+    const { transit, kms, base, first, next } = await twoServices(context);
+    const both = { ...base, ...first, ...next };
+    const started = await startTestServer({ environment: { ...base, ...first } });
+    const token = await tokenOf(started);
+    const root = `aws-kms:${arnOf("1")}`;
+    const act = async (server: TestServer, name: string, more = {}) => {
+      const fields = {
+        integration_key: integrationKey,
+        act: name,
+        root,
+        reason: "a test",
+        ...more,
+      };
+      const { body } = await server.postJson("/__cofre/keys", fields);
+      assert.equal(body["result"], "done", JSON.stringify(body));
+      return body;
+    };
+    // This process does not have the second root key.
+    assert.equal((await act(started, "add-root"))["state"], "refused");
+    await started[Symbol.asyncDispose]();
+
+    const server = await startTestServer({ environment: both, seed: "both" });
+    kms.service.mode = "refuses";
+    const refused = await act(server, "add-root");
+    assert.equal(refused["state"], "refused");
+    assert.match(String(refused["waits"]), /could not be reached|closed/);
+    kms.service.mode = "answers";
+    const added = await act(server, "add-root");
+    assert.deepEqual(
+      [added["state"], added["roots"]],
+      ["changed", `transit:transit/cofre, ${root}`],
+    );
+    const [event] = server.events.filter((each) => each.event === "root_keys_changed");
+    assert.equal(event?.fingerprint, added["fingerprint"]);
+    await server[Symbol.asyncDispose]();
+
+    transit.state.isSealed = true;
+    const alone = await startTestServer({ environment: both, seed: "alone" });
+    await charge(alone, "alone", token);
+    const waits = await act(alone, "move-root");
+    assert.deepEqual([waits["state"], waits["version"]], ["waiting", 2]);
+    const moved = await act(alone, "move-root", { now: "true" });
+    assert.deepEqual([moved["state"], moved["roots"]], ["changed", root]);
+    await charge(alone, "moved", token);
+    await alone[Symbol.asyncDispose]();
+
+    transit.state.isSealed = false;
+    await assert.rejects(startTestServer({ environment: { ...base, ...first } }), {
+      message: /are wrapped by the root key aws-kms:/,
+    });
+    const now = Object.fromEntries(
+      Object.entries(next).map(([name, value]) => [name.replace("_NEXT", ""), value]),
+    );
+    await using last = await startTestServer({ environment: { ...base, ...now }, seed: "last" });
+    await charge(last, "last", token);
+  });
+
   test("is not one that keeps its keys in files", async (context) => {
     const { base, nextIsTransit } = await twoServices(context);
     const environment = { ...base, ...nextIsTransit, COFRE_DATA_DIR: earlierFolder(context) };

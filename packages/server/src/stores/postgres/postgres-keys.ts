@@ -42,6 +42,7 @@ interface ReadKeys {
   readonly note: (
     ...values: readonly Value[]
   ) => Promise<readonly (KnownKeys & { readonly noted: boolean })[]>;
+  readonly noteRoots: (...values: readonly Value[]) => Promise<readonly { roots: string }[]>;
 }
 
 /** Key records in the database. */
@@ -99,6 +100,14 @@ export class PostgresKeys implements KeyRecordStore {
   async noteKeys(node: string, { epoch, number }: KnownKeys): Promise<KnownKeys | undefined> {
     const [row] = await this.#read.note(node, epoch, number);
     return row?.noted === true ? { epoch: row.epoch, number: row.number } : undefined;
+  }
+
+  async noteRootKeys(
+    node: string,
+    opened: readonly string[],
+  ): Promise<readonly (readonly string[])[]> {
+    const rows = await this.#read.noteRoots(node, JSON.stringify(opened));
+    return rows.map(({ roots }) => JSON.parse(roots) as readonly string[]);
   }
 
   async commitKeys(change: KeyChange): Promise<KeyResult> {

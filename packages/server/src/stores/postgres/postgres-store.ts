@@ -323,6 +323,7 @@ class PostgresStore implements RunningStore {
         old: (...values) => this.#all("recovery", "oldMerchantKeys", ...values),
         newOfMerchants: (...values) => this.#all("recovery", "newMerchantKeys", ...values),
         note: (...values) => this.#all("leases", "noteKeys", ...values),
+        noteRoots: (...values) => this.#all("leases", "noteRootKeys", ...values),
       },
       this.#audited,
     );

@@ -229,6 +229,7 @@ export const sql = {
     WHERE purpose = 'merchant' AND version > 1 AND made_entry > $1 ORDER BY made_entry LIMIT $2`,
   noteKeys:
     "SELECT epoch_everywhere AS epoch, entry_everywhere AS number, noted FROM note_keys_1($1, $2, $3)",
+  noteRootKeys: "SELECT roots FROM note_root_keys_1($1, $2)",
   keyRecordsUnder: `SELECT ${keyRecord} WHERE epoch = $1 AND state <> 'destroyed'
     AND (key_record.merchant, purpose, version) > (decode($2, 'hex'), $3, $4) ORDER BY key_record.merchant, purpose, version LIMIT $5`,
   keysUnder:

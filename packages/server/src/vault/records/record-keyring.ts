@@ -143,6 +143,24 @@ export class RecordKeyring implements CardKeys {
     return this.#rootSet?.set;
   }
 
+  /** Changes with each change of an epoch's wraps. */
+  get epochWraps(): string {
+    const macs = [...this.#epochs.values()].map(({ record }) => record.mac);
+    return Buffer.concat(macs).toString("hex");
+  }
+
+  /** When the set of root keys was changed last. */
+  get rootSetChangedAt(): Instant {
+    return this.#storedRootSet().record.createdAt;
+  }
+
+  /** Opens every epoch key with this root key. Rejects with KeyringError when one does not open. */
+  async proveRoot(root: string): Promise<void> {
+    const { roots } = this.#options;
+    for (const { record } of this.#epochs.values())
+      await roots.unwrap(record, this.installation, root);
+  }
+
   /** Whether this root key has wrapped every epoch key. */
   isWrappedBy(root: string): boolean {
     return this.#epochRecords().every((record) => record.wraps.some((wrap) => wrap.root === root));
@@ -209,6 +227,7 @@ export class RecordKeyring implements CardKeys {
     const present = this.#rootSet;
     const set = { ...next, version: (present?.set.version ?? 0) + 1 };
     refuseUnpinned(this.installation, set, pinned);
+    await this.#refuseUnopenedEpochs();
     const steps: RecordStep[] = [];
     for (const { record, key } of this.#openEpochs()) {
       const secret = key.export();
@@ -258,6 +277,17 @@ export class RecordKeyring implements CardKeys {
     const { clock } = this.#options;
     const next = { ...before, ...changed, sequence: before.sequence + 1, changedAt: clock.now() };
     return { next: withRecordMac(this.macs, this.installation, next), before };
+  }
+
+  /** All of them have to be wrapped again, and while cards are stopped, they are not in memory. */
+  async #refuseUnopenedEpochs(): Promise<void> {
+    const stored = await this.#records.shared();
+    const unopened = stored.find(
+      ({ purpose, state, version }) =>
+        purpose === "epoch" && state !== "destroyed" && !this.#epochs.has(version),
+    );
+    if (unopened !== undefined)
+      throw new KeyringError(`the key ${keyNameOf(unopened)} is not open in this process`);
   }
 
   #storedRootSet(): OpenRootSet {

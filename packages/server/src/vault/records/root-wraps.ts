@@ -32,8 +32,11 @@ export interface EpochRoots {
    * unwrapping, and each with a wrap for the recovery key of the set. Rejects with KeyringError.
    */
   wrap(epoch: EpochSecret, set: Omit<RootSet, "version">): Promise<readonly KeyWrap[]>;
-  /** The key of an epoch record. Rejects with KeyringError. */
-  unwrap(record: KeyRecord, installation: string): Promise<KeyObject>;
+  /**
+   * The key of an epoch record, by the first root key that answers, or by `root` alone. Rejects with
+   * KeyringError.
+   */
+  unwrap(record: KeyRecord, installation: string, root?: string): Promise<KeyObject>;
 }
 
 /** The root keys of the configuration; any one of them opens an installation. */
@@ -100,10 +103,12 @@ export class RootKeys implements EpochRoots {
     return wrapped;
   }
 
-  async unwrap(record: KeyRecord, installation: string): Promise<KeyObject> {
+  async unwrap(record: KeyRecord, installation: string, only?: string): Promise<KeyObject> {
     const found = this.#providers.flatMap((provider) => {
       const wrap = record.wraps.find(({ root }) => root === provider.keyId);
-      return wrap === undefined ? [] : [{ provider, wrap }];
+      return wrap === undefined || (only ?? provider.keyId) !== provider.keyId
+        ? []
+        : [{ provider, wrap }];
     });
     if (found.length === 0) {
       const roots = record.wraps.map(({ root }) => root).join(", ");

@@ -32,6 +32,7 @@ import { readsOfStart } from "./031-reads-of-start.ts";
 import { keyRotation } from "./032-key-rotation.ts";
 import { indexesOfKeys } from "./033-indexes-of-keys.ts";
 import { ordersOfPages } from "./034-orders-of-pages.ts";
+import { rootKeysOfNodes } from "./035-root-keys-of-nodes.ts";
 
 /** In order. A released migration never changes: its checksum is kept in the database. */
 export const migrations: readonly string[] = [
@@ -69,6 +70,7 @@ export const migrations: readonly string[] = [
   keyRotation,
   indexesOfKeys,
   ordersOfPages,
+  rootKeysOfNodes,
 ];
 
 /**
