@@ -33,7 +33,7 @@ interface Manifest {
  */
 const moved: readonly (readonly [module: string, from: string, to: string])[] = [
   ["src/http/console-endpoint.ts", '"../../../console/src/"', '"./console/"'],
-  ["src/http/fields-endpoint.ts", '"../../../fields/src/"', '"./fields/"'],
+  ["src/http/fields-files.ts", '"../../../fields/src/"', '"./fields/"'],
   ["src/config/environment.ts", '"../../.cache/compiled/"', '"../.cache/compiled/"'],
   ...libraries.map(
     ({ name, path }) =>

@@ -166,7 +166,11 @@ export const translations = [
   "packages/console/src/messages-es.js",
   "packages/console/src/messages-pt-br.js",
   "packages/fields/src/messages-es.js",
+  "packages/fields/src/checkout-messages-es.js",
+  "packages/fields/src/checkout-messages-pt-br.js",
   "packages/fields/src/messages-pt-br.js",
+  "packages/server/src/http/checkout-texts-es.ts",
+  "packages/server/src/http/checkout-texts-pt-br.ts",
   "packages/server/src/http/challenge-texts-es.ts",
   "packages/server/src/http/challenge-texts-pt-br.ts",
 ];

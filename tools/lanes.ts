@@ -53,6 +53,7 @@ export const lanes: readonly Lane[] = [
   lane("browser", "busy", "landing"),
   lane("fields", "busy", "landing"),
   lane("threeds", "busy", "landing"),
+  lane("checkout", "busy", "landing"),
   lane("compose", "waiting", "landing"),
   lane("clients", "busy", "landing"),
   lane("image", "busy", "landing"),

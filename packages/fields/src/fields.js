@@ -1,25 +1,9 @@
 // The card fields: a frame of this origin in the page of a shop. The shop gets no digits, only a
 // token. See docs/checkout.md.
-import {
-  brandOf,
-  caretAfter,
-  codeLength,
-  digitsOf,
-  expiryOf,
-  groupedNumber,
-  isCardNumber,
-  typedExpiry,
-} from "./card.js";
+import { cardForm } from "./card-form.js";
 import { texts } from "./messages.js";
 
-/** @import { Texts } from "./messages-en.js" */
-/** @typedef {keyof Texts} TextName */
-/** @typedef {"number" | "expiry" | "code" | "name"} FieldName */
-/**
- * @typedef {object} Field
- * @property {HTMLInputElement} input
- * @property {HTMLElement} error
- */
+/** @import { FieldName } from "./card-form.js" */
 
 const { dataset } = document.documentElement;
 const {
@@ -30,158 +14,23 @@ const {
 } = Object.fromEntries(
   Object.entries(dataset).map(([name, value = ""]) => [name, decodeURIComponent(value)]),
 );
-/** @param {TextName} name */
-const t = (name) => texts[name];
 
 /** The server answers within this time, or the shop is asked to try again. */
 const answerMs = 30_000;
 
 /** @type {readonly FieldName[]} */
 const shown = only === "code" ? ["code"] : ["number", "expiry", "code", "name"];
-/** @type {Readonly<Record<FieldName, Readonly<Record<string, string>>>>} */
-const attributes = {
-  number: { autocomplete: "cc-number", inputmode: "numeric", maxlength: "24" },
-  expiry: { autocomplete: "cc-exp", inputmode: "numeric", maxlength: "9" },
-  code: { autocomplete: "cc-csc", inputmode: "numeric", maxlength: "4" },
-  name: { autocomplete: "cc-name", autocapitalize: "words", maxlength: "64" },
-};
 
 const main = document.createElement("main");
 const heading = document.createElement("h1");
-heading.textContent = t("title");
-const brandName = document.createElement("p");
-brandName.className = "brand";
-brandName.setAttribute("role", "status");
+heading.textContent = texts.title;
 main.append(heading);
-const fields = /** @type {Readonly<Record<FieldName, Field>>} */ (
-  Object.fromEntries(shown.map((name) => [name, fieldOf(name)]))
-);
+const form = cardForm(main, {
+  shown,
+  changed: () => sendChange(),
+  entered: () => send({ type: "submit" }),
+});
 document.body.append(main);
-
-/**
- * @param {FieldName} name
- * @returns {Field}
- */
-function fieldOf(name) {
-  const place = document.createElement("div");
-  place.className = `field ${name}`;
-  const label = document.createElement("label");
-  label.htmlFor = name;
-  label.textContent = t(name);
-  const input = document.createElement("input");
-  input.id = name;
-  input.required = true;
-  input.spellcheck = false;
-  for (const [attribute, value] of Object.entries(attributes[name]))
-    input.setAttribute(attribute, value);
-  input.setAttribute("aria-describedby", `${name}-error`);
-  const error = document.createElement("p");
-  error.id = `${name}-error`;
-  error.className = "error";
-  error.setAttribute("role", "status");
-  place.append(label, input, ...(name === "number" ? [brandName] : []), error);
-  main.append(place);
-  return { input, error };
-}
-
-/** @param {FieldName} name */
-const valueOf = (name) => fields[name]?.input.value ?? "";
-const numberDigits = () => digitsOf(valueOf("number"));
-
-/**
- * What is wrong with a field; undefined if nothing is.
- * @param {FieldName} name
- * @returns {TextName | undefined}
- */
-function problemOf(name) {
-  if (valueOf(name).trim() === "") return `${name}_required`;
-  return isValid[name]() ? undefined : `${name}_invalid`;
-}
-
-/** @type {Readonly<Record<FieldName, () => boolean>>} */
-const isValid = {
-  number: () => isCardNumber(numberDigits()),
-  expiry: () => expiryOf(valueOf("expiry"), new Date()) !== undefined,
-  code: () => {
-    const { length } = valueOf("code");
-    return only === "code" ? length === 3 || length === 4 : length === codeLength(numberDigits());
-  },
-  name: () => !/\d/.test(valueOf("name")),
-};
-
-/**
- * Shows what is wrong with a field, or that nothing is.
- * @param {FieldName} name
- */
-function judge(name) {
-  const problem = problemOf(name);
-  const { input, error } = fields[name];
-  input.setAttribute("aria-invalid", problem === undefined ? "false" : "true");
-  const text = problem === undefined ? "" : t(problem);
-  if (error.textContent !== text) error.textContent = text;
-  return problem;
-}
-
-/**
- * Formats what was typed, with the caret behind the same digits.
- * @param {HTMLInputElement} input
- * @param {(text: string) => string} formatted
- */
-function format(input, formatted) {
-  const { value, selectionStart } = input;
-  const text = formatted(value);
-  if (text === value) return;
-  input.value = text;
-  if (document.activeElement !== input) return;
-  const caret = caretAfter(value, selectionStart ?? value.length, text);
-  input.setSelectionRange(caret, caret);
-}
-
-/** @type {Readonly<Record<FieldName, ((text: string) => string) | undefined>>} */
-const formats = {
-  number: (text) => groupedNumber(digitsOf(text).slice(0, 19)),
-  // What was deleted is not added again.
-  expiry: (text) => typedExpiry(text),
-  code: (text) => digitsOf(text).slice(0, 4),
-  name: undefined,
-};
-
-let brandBefore = "";
-
-/** @param {FieldName} name */
-function typed(name, isDeletion = false) {
-  const { input } = fields[name];
-  const formatted = formats[name];
-  if (formatted !== undefined && !(name === "expiry" && isDeletion)) format(input, formatted);
-  // A mistake is shown when the field is left, and gone when it is corrected.
-  if (input.getAttribute("aria-invalid") === "true" && problemOf(name) === undefined) judge(name);
-  const brand = brandOf(numberDigits())?.name ?? "";
-  if (brand !== brandBefore) {
-    brandBefore = brand;
-    const title = brand.slice(0, 1).toUpperCase() + brand.slice(1);
-    brandName.textContent = brand === "" ? "" : t("brand").replace("{brand}", title);
-    fields.code?.input.setAttribute(
-      "maxlength",
-      only === "code" ? "4" : String(codeLength(numberDigits())),
-    );
-  }
-  sendChange();
-}
-
-for (const name of shown) {
-  const { input } = fields[name];
-  input.addEventListener("input", (event) =>
-    typed(name, event instanceof InputEvent && event.inputType.startsWith("delete")),
-  );
-  // Some browsers and password managers fill in without an input event.
-  input.addEventListener("change", () => typed(name));
-  input.addEventListener("blur", () => {
-    if (input.value !== "") judge(name);
-  });
-  input.addEventListener("keydown", (event) => {
-    if (event.key === "Enter" && !event.isComposing) send({ type: "submit" });
-  });
-}
 
 // --- The shop's side ----------------------------------------------------------------------------
 
@@ -197,27 +46,17 @@ function send(message) {
 
 /** Which fields are right, and the brand: no digit of them. */
 function sendChange() {
-  const right = Object.fromEntries(shown.map((name) => [name, problemOf(name) === undefined]));
-  const isComplete = Object.values(right).every(Boolean);
-  const message = { type: "change", brand: brandBefore, ...right, complete: isComplete };
+  const right = Object.fromEntries(shown.map((name) => [name, form.problemOf(name) === undefined]));
+  const message = {
+    type: "change",
+    brand: form.brand(),
+    ...right,
+    complete: Object.values(right).every(Boolean),
+  };
   const text = JSON.stringify(message);
   if (text === sentBefore) return;
   sentBefore = text;
   send(message);
-}
-
-/**
- * Shows all mistakes and goes to the first. Returns the problem that was found first.
- * @returns {{ field: FieldName, code: string, message: string } | undefined}
- */
-function firstProblem() {
-  const found = shown.flatMap((name) => {
-    const problem = judge(name);
-    return problem === undefined ? [] : [{ field: name, code: problem, message: t(problem) }];
-  });
-  const [first] = found;
-  if (first !== undefined) fields[first.field].input.focus();
-  return first;
 }
 
 /**
@@ -236,7 +75,7 @@ async function ask(path, fieldsOfRequest) {
       credentials: "omit",
     });
   } catch {
-    return { error: { code: "no_answer", message: t("no_answer") } };
+    return { error: { code: "no_answer", message: texts.no_answer } };
   }
   /** @type {Readonly<Record<string, string>>} */
   const answer = await response.json().catch(() => ({}));
@@ -245,41 +84,29 @@ async function ask(path, fieldsOfRequest) {
   return {
     error: {
       code: answer["status_code"] ?? "no_answer",
-      message: answer["status_message"] ?? t("no_answer"),
+      message: answer["status_message"] ?? texts.no_answer,
       ...(retryAfter > 0 ? { retryAfterSeconds: retryAfter } : {}),
     },
   };
 }
 
 /** Empties what must not stay. */
-function forget() {
-  for (const name of /** @type {const} */ (["number", "code"])) {
-    if (fields[name] === undefined) continue;
-    fields[name].input.value = "";
-    fields[name].input.setAttribute("aria-invalid", "false");
-  }
-  typed(shown[0] ?? "code");
-}
+const forget = () => form.empty(["number", "code"]);
 
 /** Stores the card. Resolves with the answer to the shop. */
 async function tokenize() {
-  const error = firstProblem();
+  const error = form.firstProblem();
   if (error !== undefined) return { error };
   const answer = await ask("/ws/token", {
     payment_type_code: "creditcard",
     ...(country === "" ? {} : { country }),
-    creditcard: {
-      card_number: numberDigits(),
-      card_name: valueOf("name").trim(),
-      card_due_date: expiryOf(valueOf("expiry"), new Date()),
-      card_cvv: valueOf("code"),
-    },
+    creditcard: form.card(),
   });
   if ("error" in answer) return answer;
   const token = String(answer["token"]);
   // The code is not stored with the card: it is kept in memory for the next payment.
-  const kept = await ask("/ws/token/setCVV", { token, card_cvv: valueOf("code") });
-  const brand = brandBefore;
+  const kept = await ask("/ws/token/setCVV", { token, card_cvv: form.valueOf("code") });
+  const brand = form.brand();
   forget();
   return {
     token,
@@ -291,9 +118,9 @@ async function tokenize() {
 
 /** @param {unknown} token */
 async function setCode(token) {
-  const error = firstProblem();
+  const error = form.firstProblem();
   if (error !== undefined) return { error };
-  const answer = await ask("/ws/token/setCVV", { token, card_cvv: valueOf("code") });
+  const answer = await ask("/ws/token/setCVV", { token, card_cvv: form.valueOf("code") });
   if ("error" in answer) return answer;
   forget();
   return { token, masked: answer["masked_card_number"] };
@@ -318,18 +145,11 @@ function look({ accent, radius, fontSize, scheme }) {
 async function obey(message) {
   const { type, id } = message;
   if (type === "theme") look(message);
-  if (type === "focus")
-    (
-      shown.map((name) => fields[name].input).find(({ value }) => value === "") ??
-      fields[shown[0] ?? "code"].input
-    ).focus();
-  if (type === "clear") {
-    for (const name of shown) fields[name].input.value = "";
-    typed(shown[0] ?? "code");
-  }
+  if (type === "focus") form.focus();
+  if (type === "clear") form.empty(shown);
   if (type !== "tokenize" && type !== "setCode") return;
   if (isBusy) {
-    const error = { code: "busy", message: t("busy") };
+    const error = { code: "busy", message: texts.busy };
     send({ type: "answer", id, error });
     return;
   }
@@ -354,7 +174,7 @@ function meet(event) {
     if (typeof data === "object" && data !== null) void obey(data);
   });
   port.start();
-  send({ type: "ready", title: t("title") });
+  send({ type: "ready", title: texts.title });
   new ResizeObserver(() => {
     // The frame has no scroll bars: its height is that of its content.
     send({ type: "height", height: Math.ceil(document.body.getBoundingClientRect().height) });

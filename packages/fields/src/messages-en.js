@@ -13,7 +13,7 @@ export const texts = {
   code_required: "Enter the security code.",
   code_invalid: "Check the security code.",
   name_required: "Enter the name on the card.",
-  name_invalid: "A name has no digits and at most 64 characters.",
+  name_invalid: "A name has no digits.",
   brand: "Brand: {brand}",
   no_answer: "The server did not answer. Try again.",
   busy: "The previous request is not answered yet.",

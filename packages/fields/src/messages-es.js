@@ -16,7 +16,7 @@ export const texts = {
   code_required: "Ingrese el código de seguridad.",
   code_invalid: "Revise el código de seguridad.",
   name_required: "Ingrese el nombre en la tarjeta.",
-  name_invalid: "Un nombre no tiene cifras y tiene como máximo 64 caracteres.",
+  name_invalid: "Un nombre no tiene cifras.",
   brand: "Marca: {brand}",
   no_answer: "El servidor no respondió. Intente de nuevo.",
   busy: "La solicitud anterior aún no tiene respuesta.",

@@ -16,7 +16,7 @@ export const texts = {
   code_required: "Informe o código de segurança.",
   code_invalid: "Confira o código de segurança.",
   name_required: "Informe o nome no cartão.",
-  name_invalid: "Um nome não tem dígitos e tem no máximo 64 caracteres.",
+  name_invalid: "Um nome não tem dígitos.",
   brand: "Bandeira: {brand}",
   no_answer: "O servidor não respondeu. Tente de novo.",
   busy: "A requisição anterior ainda não teve resposta.",

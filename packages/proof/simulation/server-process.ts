@@ -161,6 +161,7 @@ export function buildServer({ auditor, ...outside }: Outside): ServerParts {
     holderOf: (key) => accounts.byKey(key),
     addressCheck: () => () => undefined,
     cardLikeNames: new CardLikeNames(),
+    pages: { pageUrl: () => "", isReturnAddress: () => false },
     forget: (id) => accounts.forget(id),
     randomOf: () => random,
     requests: new IdempotentRequests(store, clock, slotAssignment),

@@ -84,9 +84,10 @@ export function outcomeOf(payment: Payment): PaymentOutcome {
   const { status, transactionStatus, preApproved, captureAvailable } = payment;
   if (status === "CO") return { outcome: "paid", payment };
   if (status !== "CA")
-    return captureAvailable
+    return captureAvailable === true
       ? { outcome: "authorized", payment }
       : { outcome: "pending", approved: preApproved, payment };
+  if (transactionStatus === undefined) return { outcome: "cancelled", payment };
   const { code, description } = transactionStatus;
   return code === "NOK" || code === "RETRY"
     ? { outcome: "declined", reason: reasonOf(description), mayRetry: code === "RETRY", payment }

@@ -526,7 +526,7 @@ function isComposition(path: string): boolean {
 /** Folders of other packages, which have no import of this one either. */
 const pageFiles: Readonly<Record<string, string>> = {
   "http/console-endpoint.ts": "../../../console/src/",
-  "http/fields-endpoint.ts": "../../../fields/src/",
+  "http/fields-files.ts": "../../../fields/src/",
 };
 
 function brokenArrows(files: readonly SourceFile[]): string[] {

@@ -12,6 +12,8 @@ export function sandboxEndpoints(): readonly ServedEndpoint[] {
     paymentServices: {},
     clock: {},
     log: {},
+    accountOf: undefined,
+    publicKeyLimits: {},
     connectorNames: [],
     testCards: [],
     simulatorNames: [],

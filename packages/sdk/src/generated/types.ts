@@ -121,8 +121,8 @@ export interface Payment {
   readonly country: string;
   readonly merchantPaymentCode: string;
   readonly orderNumber: string | null;
-  /** Pending (authorized, or the outcome is unknown), confirmed (captured), cancelled. */
-  readonly status: "PE" | "CO" | "CA";
+  /** Open (its hosted page takes a card), pending (authorized, or the outcome is unknown), confirmed (captured), cancelled. */
+  readonly status: "OP" | "PE" | "CO" | "CA";
   /** YYYY-MM-DD hh:mm:ss in UTC. */
   readonly statusDate: string | null;
   /** YYYY-MM-DD hh:mm:ss in UTC. */
@@ -148,11 +148,11 @@ export interface Payment {
   readonly details: {
     readonly billingDescriptor: string;
   };
-  readonly transactionStatus: TransactionStatus;
   /** The issuer approved it, and the approval is still valid. */
   readonly preApproved: boolean;
-  /** Authorized and not captured. */
-  readonly captureAvailable: boolean;
+  /** Authorized and not captured; null while the payment is open. */
+  readonly captureAvailable: boolean | null;
+  readonly transactionStatus?: TransactionStatus;
   readonly pin?: string;
   readonly refunds?: readonly Refund[];
   readonly chargeback?: Chargeback;

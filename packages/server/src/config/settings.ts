@@ -71,6 +71,13 @@ export const settings = {
     read: readHostNames,
     doc: "Names under which clients reach this server, such as that of its container. Under other names except `localhost` and COFRE_HOST, the list of [worlds](../test-worlds.md) needs a key (DNS rebinding).",
   },
+  publicUrl: {
+    variable: "COFRE_PUBLIC_URL",
+    form: "https://HOST[:PORT]",
+    fallback: undefined,
+    read: readUpstreamUrl,
+    doc: "Address at which the browsers of customers reach this server, for [hosted pages](../checkout.md#hosted-page). Default: COFRE_HOST and COFRE_PORT. `http://` only on this machine.",
+  },
   port: {
     variable: "COFRE_PORT",
     flag: "--port",

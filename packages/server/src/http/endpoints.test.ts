@@ -36,6 +36,7 @@ const bare = {
   "/ws/verifycard": action("operator", "card_verified"),
   "/ws/cardverify": action("operator", "card_verified"),
   "/ws/direct": action("operator", "payment_created"),
+  "/ws/request": action("operator", "payment_created"),
   "/ws/capture": action("operator", "capture"),
   "/ws/cancel": action("operator", "cancel"),
   "/ws/refund": action("operator", "refund"),

@@ -37,10 +37,12 @@ import { tokensEndpoint } from "./admin/tokens-endpoint.ts";
 import { viewsEndpoint } from "./admin/views-endpoint.ts";
 import { worldsEndpoints } from "./admin/worlds-endpoint.ts";
 import { challengeEndpoints } from "./challenge-endpoint.ts";
+import { checkoutEndpoints } from "./checkout-endpoint.ts";
 import { consoleEndpoints } from "./console-endpoint.ts";
 import { fieldsReportsEndpoint } from "./fields-reports.ts";
 import { fieldsEndpoints } from "./fields-endpoint.ts";
 import type { FaultQueue } from "./faults/fault-queue.ts";
+import type { PublicKeyLimits } from "./public-key-limits.ts";
 import type { ConsoleUsers } from "./sign-in/console-users.ts";
 
 /** What the endpoints of a server need. */
@@ -52,6 +54,9 @@ export interface EndpointsParts {
   readonly paymentServices: PaymentServices;
   readonly clock: Clock;
   readonly log: Log;
+  /** The account of this id, when the accounts are ready. */
+  readonly accountOf: (id: MerchantId) => Promise<Account | undefined>;
+  readonly publicKeyLimits: PublicKeyLimits;
   readonly connectorNames: readonly string[];
   /** Cards whose outcome in the sandbox is known; none in production. */
   readonly testCards: Parameters<typeof documented>[2]["testCards"];
@@ -89,6 +94,12 @@ export function serverEndpoints(parts: EndpointsParts): readonly ServedEndpoint[
     certificateEndpoint({ keys: parts.notificationKeys }),
     ...consoleEndpoints(parts.environment, parts.console),
     fieldsReportsEndpoint({ clock, log: parts.log }),
+    ...checkoutEndpoints({
+      deps,
+      accountOf: parts.accountOf,
+      limits: parts.publicKeyLimits,
+      testCards: parts.testCards,
+    }),
     ...fieldsEndpoints({ environment: parts.environment, holderOf: deps.holderOf }),
     ...(consoleUsers === undefined ? [] : consoleUsers.endpoints),
     keysEndpoint(parts.keys),

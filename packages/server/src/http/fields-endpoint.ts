@@ -1,100 +1,33 @@
-import { createHash } from "node:crypto";
 import { isFieldOrigin, isOwnMachine, readFieldOrigins } from "../merchant/field-origins.ts";
 import type { AccountSettings } from "../merchant/account.ts";
 import type { WireResponse } from "../wire/answers/answer.ts";
 import { textOf, type TreeObject } from "../wire/decode/tree.ts";
 import type { OpenEndpoint } from "../wire/endpoint.ts";
 import type { EndpointDeps } from "../wire/endpoints/deps.ts";
-import { reportsPath } from "./fields-reports.ts";
-import { linkedScript } from "./linked-script.ts";
+import { checkoutParts } from "./checkout-page.ts";
 import {
-  compressedLater,
-  htmlPage,
-  javascript,
-  pageEndpoint,
-  readOnce,
-  servedOnce,
-  stylesheet,
-  textOfFile,
-} from "./page-files.ts";
-import { withoutComments } from "./page-script.ts";
+  fieldsScript,
+  fieldsStyle,
+  type PageLanguage,
+  languageOf,
+  loader,
+  type PageFile,
+} from "./fields-files.ts";
+import { reportsPath } from "./fields-reports.ts";
+import { compressedLater, htmlPage, pageEndpoint, servedOnce } from "./page-files.ts";
 
 interface FieldsParts extends Pick<EndpointDeps, "holderOf"> {
   readonly environment: "sandbox" | "production";
 }
 
-/** A file with the digest of its content, by which browsers check it. */
-interface PageFile {
-  readonly path: string;
-  readonly type: string;
-  /** One sentence for the inventory of scripts (PCI DSS 6.4.3). */
-  readonly purpose: string;
-  readonly read: () => Promise<{ readonly body: string; readonly integrity: string }>;
-}
-
-/** Languages of the fields, and the modules of their texts. */
-const languages = { en: "messages-en", es: "messages-es", "pt-BR": "messages-pt-br" } as const;
-/** A language of the pages for customers. */
-export type PageLanguage = keyof typeof languages;
-const languageNames = Object.keys(languages) as PageLanguage[];
-
-/** The script of the frame with the texts of one language. */
-function scriptOf(language: PageLanguage): PageFile {
-  const read = (name: string): Promise<string> =>
-    scriptOfFields(name === "./messages.js" ? `./${languages[language]}.js` : name);
-  return {
-    path: `/fields/fields-${language.toLowerCase()}.js`,
-    type: javascript,
-    purpose: `Takes the card's data in the frame and exchanges it for a token (${language}).`,
-    read: withIntegrity(() => linkedScript("./fields.js", read).then(withoutIndentation)),
-  };
-}
-
+const purpose = "Takes the card's data in the frame and exchanges it for a token.";
 const scripts: Readonly<Record<PageLanguage, PageFile>> = {
-  en: scriptOf("en"),
-  es: scriptOf("es"),
-  "pt-BR": scriptOf("pt-BR"),
+  en: fieldsScript("fields", "en", purpose),
+  es: fieldsScript("fields", "es", purpose),
+  "pt-BR": fieldsScript("fields", "pt-BR", purpose),
 };
-
-const style: PageFile = {
-  path: "/fields/fields.css",
-  type: stylesheet,
-  purpose: "The look of the frame.",
-  read: withIntegrity(async () => withoutIndentation(await textOfFields("fields.css"))),
-};
-
-const loader: PageFile = {
-  path: "/cofre.js",
-  type: javascript,
-  purpose: "Puts the frame into the page of the shop. It gets no card data.",
-  read: withIntegrity(async () => withoutIndentation(await scriptOfFields("cofre.js"))),
-};
-
+const style = fieldsStyle("fields.css", "The look of the frame.");
 const files: readonly PageFile[] = [loader, ...Object.values(scripts), style];
-
-/** A file of packages/fields. */
-export function textOfFields(name: string): Promise<string> {
-  return textOfFile(new URL(name, new URL("../../../fields/src/", import.meta.url)));
-}
-
-async function scriptOfFields(name: string): Promise<string> {
-  return withoutComments(await textOfFields(name));
-}
-
-/** No text of these files goes over the end of a line. */
-export function withoutIndentation(text: string): string {
-  return text.replaceAll(/\n\s+/g, "\n");
-}
-
-function withIntegrity(read: () => Promise<string>): PageFile["read"] {
-  return readOnce(async () => {
-    const body = await read();
-    return {
-      body,
-      integrity: `sha384-${createHash("sha384").update(body).digest("base64")}`,
-    };
-  });
-}
 
 /** Pages of other origins load the loader, and check it. */
 export const publicFile = [
@@ -129,10 +62,10 @@ export function fieldsEndpoints(parts: FieldsParts): readonly OpenEndpoint[] {
   ];
 }
 
-/** The scripts and styles of the frame and the loader, with digests and purposes. */
+/** The scripts and styles of the frame, the loader and the hosted page, with digests and purposes. */
 async function inventory(): Promise<WireResponse> {
   const rows = await Promise.all(
-    files.map(async ({ path, purpose, read }) => ({
+    [...files, ...checkoutParts].map(async ({ path, purpose, read }) => ({
       path,
       integrity: (await read()).integrity,
       purpose,
@@ -173,15 +106,11 @@ async function framePage(
     type: htmlPage,
     body: `<!doctype html>
 <html lang="${lang}" ${attributes.join(" ")}>
-<head>
 <meta charset="utf-8" />
 <meta name="viewport" content="width=device-width" />
 <title>Cofre</title>
 <link rel="stylesheet" href="${style.path}" integrity="${ofStyle}" />
 <script type="module" src="${script.path}" integrity="${ofScript}"></script>
-</head>
-<body></body>
-</html>
 `,
     headers: frameHeaders(ancestors.join(" ")),
   };
@@ -204,13 +133,6 @@ export function ancestorsOf(
     isOwnMachine(origin)
     ? [origin]
     : undefined;
-}
-
-export function languageOf(asked: string | undefined, country: string): PageLanguage {
-  const named = languageNames.find((each) => each.toLowerCase() === asked?.toLowerCase());
-  if (named !== undefined) return named;
-  if (country === "") return "en";
-  return country === "br" ? "pt-BR" : "es";
 }
 
 function frameHeaders(ancestors: string): NonNullable<WireResponse["headers"]> {

@@ -121,6 +121,7 @@ const defaultStalledMs = 60_000;
  */
 export class HttpServer {
   readonly #options: HttpServerOptions;
+  #port: number | undefined;
   readonly #routes: Routes;
   readonly #server: Server;
   readonly #unreadable: UnreadableRequests;
@@ -210,8 +211,15 @@ export class HttpServer {
    * Resolves when the server accepts requests; port 0 selects a free one. Rejects if the address is
    * not available.
    */
-  listen(port: number, host: string): Promise<Address> {
-    return listening(this.#server, port, host);
+  async listen(port: number, host: string): Promise<Address> {
+    const address = await listening(this.#server, port, host);
+    this.#port = address.port;
+    return address;
+  }
+
+  /** The port of plain HTTP; undefined before the server listens. */
+  get port(): number | undefined {
+    return this.#port;
   }
 
   /**

@@ -12,6 +12,11 @@ export type TokenDigest = Branded<"TokenDigest">;
 /** SHA-256 of an integration key, 64 lower-case hex characters. */
 export type KeyDigest = Branded<"KeyDigest">;
 
+/** Whether a text has the form of an account's id. */
+export function isMerchantId(text: string): text is MerchantId {
+  return /^[0-9a-f]{8}$/.test(text);
+}
+
 export function newMerchantId(random: Random): MerchantId {
   return hexOf(random.bytes(4)) as MerchantId;
 }

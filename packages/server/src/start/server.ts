@@ -3,13 +3,15 @@ import { SimulatedAuthenticator } from "../authentication/simulated-authenticato
 import { describedCards } from "../sandbox/test-cards.ts";
 import { interfaceHosts } from "../certificates/hosts.ts";
 import { type EndpointsParts, serverEndpoints } from "../http/endpoints.ts";
+import { baseUrl } from "../cli/banner.ts";
+import { isLoopbackHost } from "../config/readers.ts";
 import { createRequestRecorder } from "../http/recording/request-recorder.ts";
 import { plainPeers } from "../http/plain-peers.ts";
 import { PublicKeyLimits } from "../http/public-key-limits.ts";
 import { createHttpServer, type HttpServer } from "../http/server.ts";
 import type { ConsoleUsers } from "../http/sign-in/console-users.ts";
 import type { Clock } from "../kernel/clock.ts";
-import type { MerchantId } from "../kernel/ids.ts";
+import { isMerchantId } from "../kernel/ids.ts";
 import { KeyActs } from "../key-acts/key-acts.ts";
 import type { Log } from "../logging/log-event.ts";
 import { passingDigests } from "../vault/passing-digest.ts";
@@ -57,13 +59,22 @@ export async function openServer(
     accountOf: async (requestedId: string | undefined) => {
       await ready;
       const id = requestedId ?? (await store.accounts())[0]?.id;
-      return id !== undefined && isAccountId(id) ? paymentServices.account(id) : undefined;
+      return id !== undefined && isMerchantId(id) ? paymentServices.account(id) : undefined;
     },
     clock,
     log,
     sealing: keys.sealing,
     store: users,
   };
+  const publicKeyLimits = new PublicKeyLimits({
+    clock,
+    log,
+    digestOf: passingDigests(ownRandom),
+  });
+  // Pages are opened after the server has begun to listen.
+  let server: HttpServer | undefined;
+  const origin = (): string =>
+    config.publicUrl?.origin ?? baseUrl(config.host, server?.port ?? config.port);
   const consoleUsers = config.console === "login" ? await openUsers(config, needs) : undefined;
   if (consoleUsers !== undefined) parts.defer(logHeads({ users, log, scheduler }));
   const alarms =
@@ -71,9 +82,16 @@ export async function openServer(
       ? new ProductionAlarms({ config, keys: store.keys, users, clock, scheduler, log })
       : undefined;
   if (alarms !== undefined) await startJobs([alarms], parts);
-  const server = createHttpServer({
+  server = createHttpServer({
     endpoints: serverEndpoints(
-      endpointsParts(config, foundation, services, { clock, log }, ready, consoleUsers),
+      endpointsParts(config, foundation, services, {
+        clock,
+        log,
+        ready,
+        consoleUsers,
+        publicKeyLimits,
+        origin,
+      }),
     ),
     // Requests that arrive before the account is ready wait for it, within the limit of requests in
     // flight.
@@ -98,7 +116,7 @@ export async function openServer(
     allowsPlain: config.behindProxy === undefined ? undefined : plainPeers(config.behindProxy),
     authorizer: consoleUsers?.authorizer,
     clientIpHeader: config.clientIpHeader,
-    publicKeyLimits: new PublicKeyLimits({ clock, log, digestOf: passingDigests(ownRandom) }),
+    publicKeyLimits,
     recorder: recorderOf(services, keys),
   });
   parts.defer(async () => {
@@ -123,13 +141,32 @@ function stateOf({ store, slotAssignment }: Foundation): "clock_off" | "ready" |
   return store.isWriting ? "ready" : "not_writing";
 }
 
+/**
+ * Whether a hosted page may send customers to an address: https, in a sandbox also http on this
+ * machine, and no user or password in it.
+ */
+function isReturnAddress(text: string, environment: Config["environment"]): boolean {
+  const url = URL.parse(text);
+  if (url === null || url.username !== "" || url.password !== "") return false;
+  if (url.protocol === "https:") return true;
+  return url.protocol === "http:" && environment === "sandbox" && isLoopbackHost(url.hostname);
+}
+
+interface EndpointsNeeds {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly ready: Promise<void>;
+  readonly consoleUsers: ConsoleUsers | undefined;
+  readonly publicKeyLimits: PublicKeyLimits;
+  /** Where the browsers of customers reach this server. */
+  readonly origin: () => string;
+}
+
 function endpointsParts(
   config: Config,
   { store, keys, orderWatch, rootMoves }: Foundation,
   services: Services,
-  { clock, log }: { readonly clock: Clock; readonly log: Log },
-  ready: Promise<void>,
-  consoleUsers: ConsoleUsers | undefined,
+  { clock, log, ready, consoleUsers, publicKeyLimits, origin }: EndpointsNeeds,
 ): EndpointsParts {
   const { own, paymentServices, policies, simulatorNames, instruct, users } = services;
   const sandboxDeps: SandboxDeps = {
@@ -156,12 +193,21 @@ function endpointsParts(
       authenticatorOf: ({ id }) => paymentServices.worldOf(id)?.authenticator ?? authenticator,
       requests: paymentServices.requests,
       cardLikeNames: new CardLikeNames(),
+      pages: {
+        pageUrl: ({ id, merchantId }) => `${origin()}/checkout/?hash=${id}&account=${merchantId}`,
+        isReturnAddress: (url) => isReturnAddress(url, config.environment),
+      },
       // Undefined when another server carries out payments: nothing is simulated then.
       sandbox: simulatorNames.length > 0 ? sandboxDeps : undefined,
     },
     paymentServices,
     clock,
     log,
+    accountOf: async (id) => {
+      await ready;
+      return paymentServices.account(id);
+    },
+    publicKeyLimits,
     connectorNames: services.connectorNames,
     testCards: simulatorNames.length > 0 ? describedCards : [],
     simulatorNames,
@@ -192,9 +238,4 @@ function endpointsParts(
       checkAddress: addressCheckOf(policies.worlds),
     },
   };
-}
-
-/** The id of an account or of a world's account. */
-function isAccountId(text: string): text is MerchantId {
-  return /^[0-9a-f]{8}$/.test(text);
 }

@@ -60,6 +60,16 @@ function check(capture: Capture, status: number, body: Json): void {
       if (capture.name.includes("create_token"))
         assert.match(textOf(payment?.["token"]), /^[0-9a-f]{32,128}$/);
       return;
+    case "/ws/request":
+      // It asks for a boleto.
+      if (capture.name === "ruby-request") {
+        assert.equal(body["status_code"], "BP-R-7");
+        return;
+      }
+      success();
+      assert.equal(payment?.["status"], "OP");
+      assert.match(textOf(body["redirect_url"]), /\/checkout\/\?hash=[0-9a-f]{48}/);
+      return;
     case "/ws/capture":
       success();
       assert.equal(payment?.["status"], "CO");

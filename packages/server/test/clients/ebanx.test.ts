@@ -163,7 +163,7 @@ describe("the npm package ebanx 1.5", () => {
     assert.equal(balance["document_balance"]?.["document"], "85351346893");
   });
 
-  test("is refused by name for the two calls that come later", async () => {
+  test("opens a hosted page, and is refused by name for the call that comes later", async () => {
     const page = {
       currency_code: "BRL",
       amount: 100,
@@ -172,9 +172,10 @@ describe("the npm package ebanx 1.5", () => {
       payment_type_code: "_all",
     };
     const request = await call("request", { ...page, merchant_payment_code: "ebanx-page" });
-    const print = await call("print", { hash: "0".repeat(48) });
-    for (const { status, status_code: code } of [request, print])
-      assert.deepEqual([status, code], ["ERROR", "COFRE-23"]);
+    assert.equal(request["payment"]?.["status"], "OP");
+    assert.match(JSON.stringify(request), /\/checkout\/\?hash=[0-9a-f]{48}/);
+    const { status, status_code: code } = await call("print", { hash: "0".repeat(48) });
+    assert.deepEqual([status, code], ["ERROR", "COFRE-23"]);
   });
 
   test("gets a decline as a success that is cancelled", async () => {

@@ -41,6 +41,18 @@ const card = (changes: Fields): Promise<Answer> =>
 const scenario = (number: string, payment: Fields = {}): Promise<Answer> =>
   direct({ creditcard: { ...testCard, card_number: number }, ...payment });
 
+const page = (changes: Fields): Promise<Answer> =>
+  post("/ws/request", {
+    merchant_payment_code: newCode(),
+    amount: "100.00",
+    currency_code: "PEN",
+    country: "pe",
+    name: "Ana Lima",
+    email: "ana.lima@example.com",
+    payment_type_code: "_all",
+    ...changes,
+  });
+
 async function raw(path: string, init: RequestInit): Promise<Answer> {
   const response = await fetch(server.url + path, init);
   return { status: response.status, body: (await response.json()) as Record<string, unknown> };
@@ -236,6 +248,26 @@ const provocations: Readonly<Record<string, () => Promise<Answer>>> = {
 
   "BP-QRY-1": () => post("/ws/query"),
   "BP-QRY-2": () => post("/ws/query", { hash: "0".repeat(48) }),
+  "BP-R-1": () => page({ currency_code: "" }),
+  "BP-R-2": () => page({ amount: "" }),
+  "BP-R-3": () => page({ merchant_payment_code: "" }),
+  "BP-R-4": () => page({ name: "" }),
+  "BP-R-5": () => page({ email: "ana" }),
+  "BP-R-6": () => page({ payment_type_code: "" }),
+  "BP-R-7": () => page({ payment_type_code: "boleto" }),
+  "BP-R-8": () => page({ payment_type_code: "barter" }),
+  "BP-R-9": () => page({ amount: "0" }),
+  "BP-R-10": () => page({ amount: "0.10" }),
+  "BP-R-11": () => page({ payment_type_code: "debitcard", instalments: "3" }),
+  "BP-R-12": () => page({ instalments: "49" }),
+  "BP-R-13": () => page({ amount: "10.00", instalments: "20" }),
+  "BP-R-18": () => page({ person_type: "robot" }),
+  "BP-R-20": () => page({ due_date: "2026-11-30" }),
+  "BP-R-21": () => page({ due_date: "24/11/2026" }),
+  "BP-R-22": () => page({ due_date: "26/12/2030" }),
+  "BP-R-23": () => page({ currency_code: "BRL" }),
+  "BP-R-28": () => page({ instalments: "many" }),
+  "BP-R-32": () => page({ amount: "10000000" }),
   "BP-ZIP-1": () => post("/ws/zipcode"),
   "BP-ZIP-2": () => post("/ws/zipcode", { zipcode: "123" }),
   "BP-ZIP-3": () => post("/ws/zipcode", { zipcode: "01310-100" }),
@@ -279,7 +311,7 @@ const provocations: Readonly<Record<string, () => Promise<Answer>>> = {
     await instruct({ next: "lose_answer", message: "capture" });
     return post("/ws/capture", { hash });
   },
-  "COFRE-23": () => post("/ws/request"),
+  "COFRE-23": () => post("/ws/print"),
   "COFRE-24": async () => {
     const hash = await sale();
     server.clock.advance(2 * dayMs);
@@ -319,6 +351,7 @@ const provocations: Readonly<Record<string, () => Promise<Answer>>> = {
     server.postJson("/ws/threedsecureserver-authentications", {
       publicIntegrationKey,
     }),
+  "COFRE-190": () => page({ country: "xx" }),
   "COFRE-178": () =>
     having({ publicFailuresPerTenMinutes: 1 }, { publicFailuresPerTenMinutes: 0 }, async () => {
       const fields = {

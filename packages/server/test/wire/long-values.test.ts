@@ -81,6 +81,7 @@ const endpoints = wireEndpoints({
     { isAlone: true },
   ),
   cardLikeNames: new CardLikeNames(),
+  pages: { pageUrl: () => "", isReturnAddress: () => false },
   addressCheck: () => () => undefined,
   authenticatorOf: () => undefined,
   sandbox: undefined,

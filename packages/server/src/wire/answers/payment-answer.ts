@@ -176,7 +176,7 @@ export function renderPayment(payment: Payment, account: Account, token?: string
     `"amount_br":"${amounts.local}","amount_ext":"${amounts.requested}","amount_iof":"${amounts.tax}",` +
     `"currency_rate":"${order.pricing.rate}","currency_ext":"${order.amount.currency}",` +
     `"due_date":"${formatDate(order.page?.lapsesAt ?? addDays(payment.createdAt, dueDays))}","instalments":"${order.instalments}",` +
-    `"payment_type_code":${quote(paymentTypeOf(order))},` +
+    `"payment_type_code":${quote(paymentTypeShown(order))},` +
     `"details":{"billing_descriptor":${quote(descriptor)}},` +
     (status === "OP" ? "" : `"transaction_status":${transactionStatusOf(payment, account)},`) +
     `"pre_approved":${row.preApproved},"capture_available":${status === "OP" ? "null" : row.captureAvailable}` +
@@ -197,7 +197,8 @@ export function renderPayment(payment: Payment, account: Account, token?: string
   );
 }
 
-function paymentTypeOf({ paymentType, card, page }: PaymentOrder): string {
+/** payment_type_code: the brand, or `debitcard`; before a card is submitted, what was sent. */
+export function paymentTypeShown({ paymentType, card, page }: PaymentOrder): string {
   if (card === undefined) return page?.paymentTypes ?? "";
   return paymentType === "debit" ? "debitcard" : card.brand;
 }

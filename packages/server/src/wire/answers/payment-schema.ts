@@ -58,9 +58,9 @@ export const paymentSchema = new NamedSchema(
       merchant_payment_code: json.text,
       order_number: json.textOrNull,
       status: {
-        enum: ["PE", "CO", "CA"],
+        enum: ["OP", "PE", "CO", "CA"],
         description:
-          "Pending (authorized, or the outcome is unknown), confirmed (captured), cancelled.",
+          "Open (its hosted page takes a card), pending (authorized, or the outcome is unknown), confirmed (captured), cancelled.",
       },
       status_date: json.time,
       open_date: json.time,
@@ -75,14 +75,18 @@ export const paymentSchema = new NamedSchema(
       instalments: json.digits,
       payment_type_code: { ...json.text, description: "The card's brand, or debitcard." },
       details: json.object({ billing_descriptor: json.text }),
-      transaction_status: transactionStatus,
       pre_approved: {
         ...json.flag,
         description: "The issuer approved it, and the approval is still valid.",
       },
-      capture_available: { ...json.flag, description: "Authorized and not captured." },
+      capture_available: {
+        type: ["boolean", "null"],
+        description: "Authorized and not captured; null while the payment is open.",
+      },
     },
     {
+      // Absent while the payment is open.
+      transaction_status: transactionStatus,
       pin: { type: "string", pattern: String.raw`^\d{9}$` },
       refunds: json.list(refundSchema),
       chargeback,
@@ -111,4 +115,53 @@ export const paymentSchema = new NamedSchema(
 export const paymentAnswerSchema = new NamedSchema(
   "PaymentAnswer",
   json.object({ payment: paymentSchema, status: json.success }),
+);
+
+/** The answer of /ws/request: amounts are numbers here (interface 5.6). */
+export const pageAnswerSchema = new NamedSchema(
+  "PageAnswer",
+  json.object({
+    payment: json.object(
+      {
+        hash: json.text,
+        country: json.text,
+        merchant_payment_code: json.text,
+        order_number: json.textOrNull,
+        status: json.exactly("OP"),
+        status_date: json.time,
+        open_date: json.time,
+        confirm_date: json.time,
+        transfer_date: json.time,
+        amount_br: { ...json.number, description: "In the local currency, tax included." },
+        amount_ext: { ...json.number, description: "In the currency of the request." },
+        amount_iof: { ...json.number, description: "The tax included in amount_br." },
+        currency_rate: json.number,
+        currency_ext: json.text,
+        due_date: { ...json.text, description: "YYYY-MM-DD: the last day of the page." },
+        instalments: json.integer,
+        payment_type_code: { ...json.text, description: "As it was sent." },
+        details: json.object({ billing_descriptor: json.text }),
+        pre_approved: json.flag,
+        capture_available: { type: "null" },
+        redirect_url: { ...json.text, description: "The page's address." },
+      },
+      {
+        pin: { type: "string", pattern: String.raw`^\d{9}$` },
+        note: json.text,
+        user_value_1: json.text,
+        user_value_2: json.text,
+        user_value_3: json.text,
+        user_value_4: json.text,
+        user_value_5: json.text,
+        customer: json.object({
+          document: json.textOrNull,
+          email: json.text,
+          name: json.text,
+          birth_date: json.textOrNull,
+        }),
+      },
+    ),
+    redirect_url: json.text,
+    status: json.success,
+  }),
 );

@@ -14,6 +14,7 @@ import type { CardLikeNames } from "../decode/card-like-names.ts";
 import { type ErrorMappings, wireErrorOf } from "../answers/errors.ts";
 import { answerOf } from "../answers/refusal-answer.ts";
 import { WireError } from "../decode/wire-error.ts";
+import type { PageAddresses } from "../requests/page-addresses.ts";
 
 /** What endpoints need from the rest of the program. */
 export interface EndpointDeps {
@@ -34,6 +35,7 @@ export interface EndpointDeps {
   readonly cardLikeNames: CardLikeNames;
   /** The account's simulated 3-D Secure; undefined if its payments are not simulated. */
   readonly authenticatorOf: (account: Account) => SimulatedAuthenticator | undefined;
+  readonly pages: PageAddresses;
   /** Additional functions of the sandbox; undefined in production. */
   readonly sandbox: SandboxDeps | undefined;
 }

@@ -94,7 +94,7 @@ export function directEndpoint({
         requested === undefined ? undefined : await simulatedError(requested, account.id, sandbox);
       if (simulated !== undefined) return simulated;
       const warnings: string[] = [];
-      const answer = await answeringAnswer(errors, async () => {
+      const answer = await answeringAnswer(directErrors, async () => {
         const now = clockOf(account).now();
         const read = await readUnlessMade(runner, request, now);
         if ("payment" in read) return answerOf(read, account);
@@ -189,7 +189,7 @@ function answerOf({ payment, token }: Direct, account: Account): WireResponse {
 /**
  * Names the payment that has the code, so that a client that lost the first answer can query it.
  */
-function paymentExists(error: unknown): WireError {
+export function paymentExists(error: unknown): WireError {
   if (!(error instanceof PaymentCodeTaken)) return internalFailure.toWireError(error);
   const { order, createdAt } = error.existing;
   return refusal("BP-DR-0", {
@@ -214,7 +214,7 @@ function planNotOffered(error: unknown): WireError {
   });
 }
 
-const errors: ErrorMappings = {
+export const directErrors: ErrorMappings = {
   ...cardErrors,
   payment_code_holds_card: mapTo("BP-DR-9", { problem: "invalid" }),
   payment_code_taken: { code: "BP-DR-0", toWireError: paymentExists },
@@ -545,7 +545,7 @@ const doc: EndpointDoc = {
     },
     { name: "X-EBANX-API-Processing-Type", note: "local: processed in the country." },
   ],
-  errors,
+  errors: directErrors,
   runs: [direct],
   rules: directRules,
   codes: ["BP-DR-119", "COFRE-26", "COFRE-27"],

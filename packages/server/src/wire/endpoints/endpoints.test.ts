@@ -66,6 +66,7 @@ function depsThat(onInput: (input: unknown) => void, end: () => never): Endpoint
       { isAlone: true },
     ),
     cardLikeNames: new CardLikeNames(),
+    pages: { pageUrl: () => "", isReturnAddress: () => false },
     addressCheck: () => () => undefined,
     authenticatorOf: () => undefined,
     sandbox: undefined,

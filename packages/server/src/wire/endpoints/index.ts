@@ -11,6 +11,7 @@ import { fingerprintEndpoints } from "./fingerprint.ts";
 import { integrationPropertiesEndpoints } from "./integration-properties.ts";
 import { documentBalanceEndpoint, zipcodeEndpoint } from "./lookups.ts";
 import { notAvailableEndpoints } from "./not-available.ts";
+import { pageEndpoint } from "./page.ts";
 import { publicKeyCheckEndpoint } from "./public-key-check.ts";
 import { queryEndpoint } from "./query.ts";
 import { refundEndpoint, refundOrCancelEndpoint } from "./refund.ts";
@@ -27,6 +28,7 @@ export function wireEndpoints(deps: EndpointDeps): readonly Endpoint[] {
     setCvvEndpoint(deps),
     misspeltSetCvvEndpoint,
     directEndpoint(deps),
+    pageEndpoint(deps),
     ...verifyCardEndpoints(deps),
     captureEndpoint(deps),
     cancelEndpoint(deps),

@@ -3,7 +3,6 @@ import { refusalAnswer } from "../answers/refusal-answer.ts";
 
 /** Operations of the interface (5, 2.4) that this server does not have yet. */
 const paths: readonly string[] = [
-  "/ws/request",
   "/ws/fxtoken/get",
   "/ws/getBankList",
   "/ws/print",

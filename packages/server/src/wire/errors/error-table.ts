@@ -46,7 +46,6 @@ const neverSent = (message: string, condition: string) =>
   ({ message, condition, tested: "never sent" }) as const satisfies ErrorRow;
 
 const bankTransfers = "a field of bank transfers, which are not supported";
-const hostedPage = "for /ws/request, which is not available yet";
 
 /**
  * Every error code of the wire, in the order of the documentation. BP and DA codes are the
@@ -735,30 +734,139 @@ export const errorTable = {
     remedy:
       "After a lost answer this means that the payment does not exist: send it again. Otherwise compare hash and code, and check the account's key.",
   },
-  "BP-R-1": neverSent("Field currency_code is required", hostedPage),
-  "BP-R-2": neverSent("Field amount is required", hostedPage),
-  "BP-R-3": neverSent("Field merchant_payment_code is required", hostedPage),
-  "BP-R-4": neverSent("Field name is required", hostedPage),
-  "BP-R-5": neverSent("Field email is required", hostedPage),
-  "BP-R-6": neverSent("Field payment_type_code is required", hostedPage),
-  "BP-R-7": neverSent("Payment type is not active", hostedPage),
-  "BP-R-8": neverSent("Invalid payment_type_code", hostedPage),
-  "BP-R-9": neverSent("Amount must be positive", hostedPage),
-  "BP-R-10": neverSent("Amount reported is less than the minimum amount", hostedPage),
-  "BP-R-11": neverSent("Payment type has no instalments", hostedPage),
-  "BP-R-12": neverSent("Instalments are over the maximum", hostedPage),
-  "BP-R-13": neverSent("Instalment is below the minimum", hostedPage),
-  "BP-R-17": neverSent("Payment is not open", hostedPage),
-  "BP-R-18": neverSent("Field person_type must contain a valid person_type", hostedPage),
-  "BP-R-19": neverSent("Companies are not active", hostedPage),
-  "BP-R-20": neverSent("Field due_date is invalid", hostedPage),
-  "BP-R-21": neverSent("Field due_date is invalid", hostedPage),
-  "BP-R-22": neverSent("Field due_date is invalid", hostedPage),
-  "BP-R-23": neverSent("Currency is not active in the system", hostedPage),
-  "BP-R-28": neverSent("Instalment count is not available", hostedPage),
-  "BP-R-29": neverSent("Instalment count is not available", hostedPage),
-  "BP-R-30": neverSent("Instalment count is not available", hostedPage),
-  "BP-R-32": neverSent("Amount must be less than {currency} {amount}", hostedPage),
+  "BP-R-1": {
+    message: "Field currency_code is required",
+    field: "currency_code",
+    condition: "the currency of a page is missing",
+    remedy: "Send `currency_code`.",
+  },
+  "BP-R-2": {
+    message: "Field amount is required",
+    field: "amount",
+    condition: "the amount of a page is missing",
+    remedy: "Send `amount`, which has another name than in `/ws/direct`.",
+  },
+  "BP-R-3": {
+    message: "Field merchant_payment_code is required",
+    field: "merchant_payment_code",
+    condition:
+      "the code of a page is missing, longer than 40 characters, or has a control character",
+    remedy: "Send a `merchant_payment_code` of at most 40 characters.",
+  },
+  "BP-R-4": {
+    message: "Field name is required",
+    field: "name",
+    condition: "the customer's name is missing",
+    remedy: "Send `name`.",
+  },
+  "BP-R-5": {
+    message: "Field email is required",
+    field: "email",
+    condition: "the customer's email address is missing or invalid",
+    remedy: "Send the customer's `email`.",
+  },
+  "BP-R-6": {
+    message: "Field payment_type_code is required",
+    field: "payment_type_code",
+    condition: "the payment types of a page are missing",
+    remedy: "Send `_all`, `creditcard`, `debitcard` or the code of a brand.",
+  },
+  "BP-R-7": {
+    message: "Payment type is not active",
+    field: "payment_type_code",
+    condition: "none of the given payment types is a card of the country",
+    remedy: "Offer cards: `_all`, `creditcard`, `debitcard` or a brand of the country.",
+  },
+  "BP-R-8": {
+    message: "Invalid payment_type_code",
+    field: "payment_type_code",
+    condition: "a payment type is unknown",
+    remedy:
+      "Send `_all`, `creditcard`, `debitcard` or the code of a brand; several are separated by commas.",
+  },
+  "BP-R-9": {
+    message: "Amount must be positive",
+    field: "amount",
+    condition: "the amount is zero, negative or no number",
+    remedy: "Send the amount with a point and at most two decimals.",
+  },
+  "BP-R-10": {
+    message: "Amount reported is less than the minimum amount",
+    field: "amount",
+    condition: "the amount is below the minimum of the country",
+    remedy: "Charge at least the minimum in docs/wire/sandbox.md.",
+  },
+  "BP-R-11": {
+    message: "Payment type has no instalments",
+    field: "instalments",
+    condition: "more than one instalment with a type that has none, such as debit cards",
+    remedy: "Send `instalments=1`, or a type with instalments.",
+  },
+  "BP-R-12": {
+    message: "Instalments are over the maximum",
+    field: "instalments",
+    condition: "more instalments than the country offers",
+    remedy: "Send at most the number that the country offers.",
+  },
+  "BP-R-13": {
+    message: "Instalment is below the minimum",
+    field: "instalments",
+    condition: "one instalment would be below the minimum of the country",
+    remedy: "Offer fewer instalments.",
+  },
+  "BP-R-17": neverSent("Payment is not open", "for printed slips, which are not supported"),
+  "BP-R-18": {
+    message: "Field person_type must contain a valid person_type",
+    field: "person_type",
+    condition: "`person_type` is neither personal nor business",
+    remedy: "Send `personal` or `business`, or leave it out.",
+  },
+  "BP-R-19": neverSent("Companies are not active", "companies are always active"),
+  "BP-R-20": {
+    message: "Field due_date is invalid",
+    field: "due_date",
+    condition: "`due_date` is not a date dd/mm/yyyy",
+    remedy: "Send the last day of the page as dd/mm/yyyy.",
+  },
+  "BP-R-21": {
+    message: "Field due_date is invalid",
+    field: "due_date",
+    condition: "`due_date` is in the past",
+    remedy: "Send a day that is not over.",
+  },
+  "BP-R-22": {
+    message: "Field due_date is invalid",
+    field: "due_date",
+    condition: "`due_date` is more than 30 days from now",
+    remedy: "Send a day within the next 30 days.",
+  },
+  "BP-R-23": {
+    message: "Currency is not active in the system",
+    field: "currency_code",
+    condition: "the currency is not one of the country's",
+    remedy: "Send the country's own currency, USD or EUR.",
+  },
+  "BP-R-28": {
+    message: "Instalment count is not available",
+    field: "instalments",
+    condition:
+      "`instalments` is neither a number nor a range, or the country does not offer the number",
+    remedy: "Send a number such as 3, or a range such as 1-6.",
+  },
+  "BP-R-29": neverSent(
+    "Instalment count is not available",
+    "the difference from BP-R-28 is not known",
+  ),
+  "BP-R-30": neverSent(
+    "Instalment count is not available",
+    "the difference from BP-R-28 is not known",
+  ),
+  "BP-R-32": {
+    message: "Amount must be less than {currency} {amount}",
+    field: "amount",
+    condition: "the amount is above the maximum of the country",
+    remedy: "Charge at most the maximum in docs/wire/sandbox.md.",
+  },
   // Interface 7.4.
   "BP-ZIP-1": {
     message: "Zipcode code not informed",
@@ -1160,6 +1268,27 @@ export const errorTable = {
       "`/ws/threedsecureserver-authentications`: the amount, the currency or the card number",
     remedy:
       "Send orderInformation.amountDetails with totalAmount and currency, and paymentInformation.card with number.",
+  },
+  "COFRE-190": {
+    message: "Field {name} {problem}",
+    choices: { problem: ["is required", "is invalid"] },
+    field: "{name}",
+    condition: "a field of /ws/request without a code of its own is missing or invalid",
+    remedy: "Correct the named field: its format is in the description of /ws/request.",
+  },
+  "COFRE-191": {
+    message: "The request does not come from the payment page",
+    condition: "a call of the hosted page that another page or a program sends",
+    remedy: "Open the address of the page, `redirect_url`, in a browser.",
+    tested: "elsewhere",
+  },
+  "COFRE-192": {
+    message: "The page takes no card now: {state}",
+    choices: { state: ["waiting", "paid", "closed"] },
+    condition: "the customer submits a card on a hosted page that has another state by now",
+    remedy:
+      "The page shows the state. `waiting`: another card was submitted, and its outcome may not be known yet.",
+    tested: "elsewhere",
   },
   "COFRE-70": {
     message: "The parameters of a world are {list}",

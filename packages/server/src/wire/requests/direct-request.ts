@@ -385,7 +385,7 @@ function pricingIn(
 }
 
 /** Local processing does not cross a border and bears no tax for it (interface 8). */
-function pricingOf({ settings }: Account, local: boolean): Account["settings"] {
+export function pricingOf({ settings }: Account, local: boolean): Account["settings"] {
   return local ? { ...settings, taxPolicy: "none" } : settings;
 }
 
@@ -466,7 +466,7 @@ function instalmentsOf(text: string | undefined, payment: TreeObject): number | 
  * company from a card number. Elsewhere no document has the digits of a known brand's card, and a
  * text that has them is stored as a mask.
  */
-function documentOf(
+export function documentOf(
   country: Country,
   text: string,
   local: boolean,
@@ -482,7 +482,7 @@ function documentOf(
  * Digits only, 8 to 15 of them (interface 3.2). Digits that pass for a card number are not accepted
  * as a telephone number.
  */
-function phoneOf(text: string | undefined): string | undefined {
+export function phoneOf(text: string | undefined): string | undefined {
   const digits = withoutSeparators(text ?? "");
   if (!/^\d{8,15}$/.test(digits)) return undefined;
   return isOfKnownBrand(digits) ? undefined : digits;
@@ -509,7 +509,7 @@ const activeCurrencies: ReadonlySet<string> = new Set(
  * For an unknown country the currency of any country is accepted: the country has an error code of
  * its own.
  */
-function isActiveCurrency(currency: string, country: Country | undefined): boolean {
+export function isActiveCurrency(currency: string, country: Country | undefined): boolean {
   return (country?.currencies ?? activeCurrencies).has(currency);
 }
 
@@ -536,7 +536,7 @@ function tooLongFor<Characters extends number>(
   return exceeds(text, longest) && { longest };
 }
 
-function exceeds(text: string | undefined, characters: number): boolean {
+export function exceeds(text: string | undefined, characters: number): boolean {
   return text !== undefined && lengthOf(text) > characters;
 }
 
@@ -546,7 +546,7 @@ function refuseUserValues(values: readonly (string | undefined)[]): Broken<12> {
 }
 
 /** Interface 3.2: at least five characters; the other checks hold for every mail system. */
-function isEmail(text: string): boolean {
+export function isEmail(text: string): boolean {
   return text.length >= 5 && /^[^\s@]+@[^\s@]+\.[^\s@.]+$/.test(text);
 }
 
@@ -601,7 +601,10 @@ function refuseUnknownType({ payment, typeText, type }: DirectReading): Broken<3
     : unknownType(typeText);
 }
 
-function isInactive(type: PaymentTypeKind | undefined, country: Country | undefined): boolean {
+export function isInactive(
+  type: PaymentTypeKind | undefined,
+  country: Country | undefined,
+): boolean {
   if (type === undefined || country === undefined || type.kind === "hosted") return false;
   if (type.kind === "inactive") return true;
   return type.brand !== undefined && !country.brands.has(type.brand);
@@ -727,7 +730,7 @@ function customerOf({
  * A free text: stored without the middle of any card number, and cut at the length that the
  * interface allows.
  */
-function freeText(object: TreeObject, name: string, characters: number): string | undefined {
+export function freeText(object: TreeObject, name: string, characters: number): string | undefined {
   const text = fieldOf(object, name);
   return text === undefined ? undefined : maskedText(text, characters);
 }
@@ -741,7 +744,7 @@ function deviceIdIn(object: TreeObject): string | undefined {
 }
 
 /** All values up to the last one that is given. */
-function userValuesIn(payment: TreeObject): readonly (string | undefined)[] {
+export function userValuesIn(payment: TreeObject): readonly (string | undefined)[] {
   const values = userValueNames.map((name) => fieldOf(payment, name));
   return values.slice(0, values.findLastIndex((value) => value !== undefined) + 1);
 }
@@ -751,7 +754,7 @@ function userValuesIn(payment: TreeObject): readonly (string | undefined)[] {
  * same with an address that contains the number of the card: a masked one would send the
  * notification elsewhere.
  */
-function notificationUrlOf(payment: TreeObject): string | undefined {
+export function notificationUrlOf(payment: TreeObject): string | undefined {
   const text = fieldOf(payment, "notification_url");
   if (text === undefined || text.length > directLongest.notificationUrl) return undefined;
   return /^https?:\/\//i.test(text) && URL.canParse(text) ? text : undefined;

@@ -1,0 +1,2 @@
+// The texts of the hosted page; replaced like those of the card fields (messages.js).
+export { texts } from "./checkout-messages-en.js";
