@@ -6,6 +6,8 @@
   /** One listener per event, as pages expect that set a new one for each payment. */
   /** @type {Map<string, (...values: unknown[]) => void>} */
   const listeners = new Map();
+  /** The frame of a challenge is shown within this time, or the challenge ends. */
+  const openingMs = 15_000;
   let accessToken = "";
   /** @type {(() => void) | undefined} */
   let endPrevious;
@@ -60,6 +62,7 @@
     dialog.addEventListener("cancel", (event) => event.preventDefault());
 
     const end = () => {
+      clearTimeout(unopened);
       removeEventListener("message", received);
       endPrevious = undefined;
       dialog.remove();
@@ -67,11 +70,19 @@
     /** @param {MessageEvent} event */
     const received = ({ source, origin, data }) => {
       if (source !== frame.contentWindow || origin !== base) return;
-      if (data?.type === "cofre:3ds-title") name(String(data.title));
-      if (data?.type !== "cofre:3ds") return;
-      end();
-      fire("payments.validated", facts(String(data.status)), accessToken);
+      if (data?.type === "cofre:3ds-title") {
+        clearTimeout(unopened);
+        name(String(data.title));
+      }
+      if (data?.type === "cofre:3ds") finish(String(data.status));
     };
+    /** @param {string} status */
+    const finish = (status) => {
+      end();
+      fire("payments.validated", facts(status), accessToken);
+    };
+    // The account does not allow this page, or the network is down: the frame cannot say so.
+    const unopened = setTimeout(() => finish("unknown"), openingMs);
     endPrevious = end;
     addEventListener("message", received);
     document.body.append(dialog);

@@ -350,11 +350,17 @@ describe("3-D Secure of the browser library in a real browser", { skip: noBrowse
     await settings("https://shop.example");
     try {
       await within(async ({ page, errors }) => {
+        await page.clock.install();
+        await page.reload();
         await pay(page, cards.challenge);
         for (let tries = 0; errors.length === 0 && tries < 200; tries += 1)
           await page.waitForTimeout(25);
         assert.match(errors.join("\n"), /frame-ancestors/);
         assert.equal(await bank(page).getByLabel("Code").count(), 0);
+        // The page of the shop is not left with a dialog that nothing closes.
+        await page.clock.fastForward(15_000);
+        assert.deepEqual(await outcomeOf(page), { error: "PENDING_AUTHENTICATION" });
+        assert.equal(await page.locator("dialog").count(), 0);
       });
     } finally {
       await settings(shop.origin);

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
+import "../support/session-storage.ts";
 import { threeDSecureEndpoints } from "../../src/wire/endpoints/three-d-secure.ts";
 import {
   directBody,
@@ -8,6 +9,9 @@ import {
   startTestServer,
   type TestServer,
 } from "../server.ts";
+
+// The language of the console's texts is English in every environment.
+Object.defineProperty(navigator, "languages", { value: ["en-US"] });
 
 type Answer = Readonly<Record<string, unknown>>;
 
