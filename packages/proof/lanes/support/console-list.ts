@@ -316,6 +316,59 @@ export function listTests({ server, made, inConsole }: ConsoleGiven): void {
       );
     });
 
+  for (const language of ["pt-BR", "es"])
+    test(`all columns of the payments are in sight at 1,280 pixels in ${language}`, async () => {
+      await made();
+      const code = "shop-6-026";
+      await inConsole("#/new", async (page) => {
+        await page.evaluate(`sessionStorage.setItem("cofre.language", "${language}")`);
+        await page.route("**/__cofre/payments", async (route) => {
+          const response = await route.fetch();
+          const { payments = [], ...body } = (await response.json()) as {
+            readonly payments?: readonly object[];
+          };
+          const changes = {
+            merchant_payment_code: code,
+            name: "María Fernanda Gómez Peñaloza",
+            amount_ext: "98765.43",
+            disputed: true,
+            notified: { receivers: 1, delivered: 1, failed: 0, late: false },
+          };
+          const changed = payments.slice(0, 1).map((payment) => ({ ...payment, ...changes }));
+          await route.fulfill({ response, json: { ...body, payments: changed } });
+        });
+        await page.goto(`${server().url}/#/payments`);
+        await page.reload();
+        await page.getByRole("link", { name: code, exact: true }).waitFor();
+        const hidden = "(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)";
+        assert.equal(await page.evaluate(`${hidden}(document.querySelector(".wide"))`), 0);
+      });
+    });
+
+  test("on a telephone the values of a request have more room than their names", async () => {
+    await made();
+    const { body } = await server().postJson("/__cofre/requests", {
+      integration_key: integrationKey,
+      order: "newest",
+      limit: 1,
+    });
+    const [request] = body["requests"] as readonly { readonly number: number }[];
+    await inConsole(
+      `#/request/${request?.number}`,
+      async (page) => {
+        const pair = page.locator(".wide-names > div").first();
+        const widths = [];
+        for (const part of ["dt", "dd"]) {
+          const box = await pair.locator(part).boundingBox();
+          widths.push(box?.width ?? 0);
+        }
+        const [name = 0, value = 0] = widths;
+        assert.ok(value > name, `${value} and ${name} pixels`);
+      },
+      { viewport: { width: 390, height: 844 } },
+    );
+  });
+
   test("an address with part of a hash says that the payment is not found", async () => {
     const { hash } = await made();
     await inConsole("#/payments", async (page) => {
