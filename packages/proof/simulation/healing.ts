@@ -12,6 +12,8 @@ const maximumEvents = 200_000;
  * found minutes later.
  */
 const noticedMs = 12 * minute;
+/** Several rounds of the jobs that complete a rotation. */
+const rotatedMs = 3 * minute;
 /**
  * The clock jumps over waits longer than a minute: after this many rounds nothing changes any more.
  */
@@ -55,6 +57,11 @@ export async function healAndAudit(
     if (dueAt === undefined) continue;
     // Nothing else is open, so the clock can jump to the next delivery.
     if (dueAt > time.now() + minute) time.jump(dueAt - time.now());
+  }
+  if (installation.plan.rotations !== undefined) {
+    await time.run(rotatedMs, () => false, maximumEvents);
+    for (const what of await installation.leftUnderEarlierKeys())
+      auditor.violation(`K5: a rotation is completed: ${what}`);
   }
   await auditor.checkSettled(
     merchants,

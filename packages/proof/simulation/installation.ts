@@ -4,6 +4,7 @@ import type { WireResponse } from "../../server/src/wire/answers/answer.ts";
 import { notBefore } from "../../server/src/decisions/steps.ts";
 import { hexOf, type MerchantId, type TokenDigest } from "../../server/src/kernel/ids.ts";
 import type { PaymentId } from "../../server/src/payment/payment-id.ts";
+import type { Scheduler } from "../../server/src/kernel/scheduler.ts";
 import { slotCount } from "../../server/src/kernel/slot.ts";
 import { ServiceError, type ServiceErrorCode } from "../../server/src/payment/service-error.ts";
 import { SeededRandom } from "../../server/src/kernel/seeded-random.ts";
@@ -22,14 +23,15 @@ import { type Store, StoreError } from "../../server/src/stores/store.ts";
 import type { WorldStore } from "../../server/src/stores/world-store.ts";
 import { nextEpoch } from "../../server/src/recovery/incarnation-keeper.ts";
 import { dueAt, lapsesAt } from "../../server/src/payment/due.ts";
-import type { Vault } from "../../server/src/vault/vault.ts";
+import type { StoredCard } from "../../server/src/vault/stored-card.ts";
 import { SimulatedAcquirer } from "./acquirer-link.ts";
 import { Auditor } from "./auditor.ts";
 import { Chance } from "../../server/test/support/chance.ts";
 import { Keys } from "./keys.ts";
 import { isCalm, type Plan } from "./plan.ts";
 import { Receivers } from "./receivers.ts";
-import { keyFaults, RecordKeys } from "./record-keys.ts";
+import { type Rotation, rotate, startKeyJobs } from "./key-jobs.ts";
+import { keyFaults, type OpenedKeys, RecordKeys } from "./record-keys.ts";
 import { buildServer, type ServerParts } from "./server-process.ts";
 import { SimTime } from "../../server/test/support/sim-time.ts";
 import type { WireRequest } from "./wire-request.ts";
@@ -51,8 +53,9 @@ interface Process {
   pausedUntil: number;
   /** Called when the process dies, for clients whose connections break. */
   readonly onDeath: Set<() => void>;
-  /** Set once it serves. */
+  /** Set once it serves, like its keys. */
   parts: ServerParts | undefined;
+  keys: OpenedKeys | undefined;
 }
 
 /** Just short enough that a request about to be sent is still sent. */
@@ -140,6 +143,7 @@ export class Installation {
       pausedUntil: 0,
       onDeath: new Set(),
       parts: undefined,
+      keys: undefined,
     };
     this.#processes = Array.from({ length: plan.servers }, () => noProcess);
     this.#chance = new Chance(plan.seed + 1);
@@ -254,6 +258,28 @@ export class Installation {
     for (const index of this.#processes.keys()) this.#startAt(index);
     this.#setClocks(0);
     this.#setDatabaseClock();
+    for (const { afterMs, act } of this.plan.rotations ?? [])
+      this.time.after(afterMs, () => {
+        if (this.#faultsOn) void this.rotate(act);
+      });
+  }
+
+  /** An operator's act, at the only server if it serves. */
+  async rotate(act: Rotation): Promise<void> {
+    const keys = this.#processes.find(({ alive }) => alive)?.keys;
+    if (keys === undefined) return;
+    const merchants = (await this.store.accounts()).map(({ id }) => id);
+    await rotate(keys, act, merchants, this.auditor);
+  }
+
+  /** What rotations have not reached yet, some time after the faults. */
+  async leftUnderEarlierKeys(): Promise<readonly string[]> {
+    const cards: StoredCard[] = [];
+    for (const { merchantId, tokenDigest } of await this.store.cardsAfter(0, 1_000_000)) {
+      const card = await this.store.cardByToken(merchantId, tokenDigest);
+      if (card !== undefined) cards.push(card);
+    }
+    return this.#keys.leftUnderEarlierKeys(cards);
   }
 
   #databaseNow(): Instant {
@@ -300,6 +326,7 @@ export class Installation {
       pausedUntil: 0,
       onDeath: new Set(),
       parts: undefined,
+      keys: undefined,
     };
     this.#processes[index] = process;
     this.auditor.note(this.#says(process, "starts"));
@@ -308,9 +335,9 @@ export class Installation {
 
   async #open(process: Process): Promise<void> {
     const isFaulty = this.#faultsOn;
-    let vault: Vault;
+    let opened: OpenedKeys;
     try {
-      vault = await this.#keys.openVault({
+      opened = await this.#keys.open({
         step: this.#stepOf(process, this.plan.storeLatencyMs),
         clock: { now: () => this.#timeAt(process) },
       });
@@ -320,11 +347,12 @@ export class Installation {
       else this.#failsToStart(process);
       return;
     }
-    const parts = this.#build(process, vault);
+    const parts = this.#build(process, opened);
     await parts.start();
     // Serves requests from now on.
     if (!process.alive) return;
     process.parts = parts;
+    process.keys = opened;
     this.auditor.note(this.#says(process, "serves"));
   }
 
@@ -452,7 +480,7 @@ export class Installation {
       this.auditor.violation("what a server held that is gone is taken up when its lease is over");
   }
 
-  #build(process: Process, vault: Vault): ServerParts {
+  #build(process: Process, opened: OpenedKeys): ServerParts {
     const step = (latencyMs: number): Step => this.#stepOf(process, latencyMs);
     const [main, backup] = this.acquirers;
     const clock = new WatchedClock({ now: () => this.#timeAt(process) });
@@ -465,17 +493,18 @@ export class Installation {
       this.#notedAt.set(process.index, notBefore(clock.now(), this.#notedAt.get(process.index)));
       return store.commit(change);
     };
-    return buildServer({
+    const scheduler: Scheduler = {
+      sleep: (ms: number) => this.#whileAlive(process, this.time.sleep(ms)),
+      after: (ms: number, task: () => void) => this.#after(process, ms, task),
+    };
+    const parts = buildServer({
       store: { ...store, commit },
-      vault,
+      vault: opened.vault,
       connectors: connectorsOf(this.plan.routed ? [link(main), link(backup)] : [link(main)]),
       sender: { send: (request) => step(0)(() => this.#receivers.send(request)) },
       clock,
       setBack: this.plan.clockJumps === undefined ? undefined : { seenAt },
-      scheduler: {
-        sleep: (ms: number) => this.#whileAlive(process, this.time.sleep(ms)),
-        after: (ms: number, task: () => void) => this.#after(process, ms, task),
-      },
+      scheduler,
       epoch: () => this.#epoch,
       random: this.#random,
       notificationRandom: this.#notificationRandom,
@@ -483,6 +512,16 @@ export class Installation {
       node: this.plan.servers === 1 ? undefined : hexOf(this.#notificationRandom.bytes(8)),
       elapsedMs: () => this.time.elapsed(),
     });
+    const { auditor } = this;
+    const jobs = { opened, store: { ...store, commit }, clock, scheduler, auditor };
+    if (this.plan.rotations === undefined) return parts;
+    return {
+      ...parts,
+      start: async () => {
+        startKeyJobs({ ...jobs, slotAssignment: parts.slotAssignment });
+        await parts.start();
+      },
+    };
   }
 
   #stepOf(process: Process, latencyMs: number): Step {

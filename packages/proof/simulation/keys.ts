@@ -2,6 +2,7 @@ import type { Clock } from "../../server/src/kernel/clock.ts";
 import type { MerchantId, TokenDigest } from "../../server/src/kernel/ids.ts";
 import { instant } from "../../server/src/kernel/instant.ts";
 import { SeededRandom } from "../../server/src/kernel/seeded-random.ts";
+import { merchantKeyVersionOf } from "../../server/src/vault/derived-envelope.ts";
 import { Keyring } from "../../server/src/vault/keyring.ts";
 import { createLocalVault } from "../../server/src/vault/local-vault.ts";
 import { maskOf } from "../../server/src/vault/mask.ts";
@@ -14,7 +15,7 @@ import { unkeyedDigest } from "../../server/src/vault/token.ts";
 import { type Vault, VaultError } from "../../server/src/vault/vault.ts";
 import type { Plan } from "./plan.ts";
 import { epoch } from "../../server/test/support/sim-time.ts";
-import type { KeyPorts, RecordKeys } from "./record-keys.ts";
+import type { KeyPorts, OpenedKeys, RecordKeys } from "./record-keys.ts";
 
 const environment = "simulation";
 
@@ -38,10 +39,27 @@ export class Keys {
   }
 
   /** As a process does at its start. Rejects with StoreError when the store fails. */
-  async openVault(ports: KeyPorts): Promise<Vault> {
-    const vault = await (this.#records?.openVault(ports) ?? this.#openFiles());
-    this.#vault = vault;
-    return vault;
+  async open(ports: KeyPorts): Promise<OpenedKeys> {
+    const opened = await (this.#records?.open(ports) ?? this.#openFileKeys());
+    this.#vault = opened.vault;
+    return opened;
+  }
+
+  async #openFileKeys(): Promise<OpenedKeys> {
+    return { vault: await this.#openFiles(), records: undefined };
+  }
+
+  /** What rotations have left under earlier keys. */
+  leftUnderEarlierKeys(cards: readonly StoredCard[]): readonly string[] {
+    const records = this.#records;
+    if (records === undefined) return [];
+    const old = cards.filter(
+      ({ merchantId, ref }) => merchantKeyVersionOf(ref) !== records.currentVersion(merchantId),
+    );
+    return [
+      ...records.notRewrapped().map((name) => `the key ${name}`),
+      ...old.map(({ merchantId }) => `a card of ${merchantId}`),
+    ];
   }
 
   /**

@@ -2,6 +2,7 @@ import type { AccountSettings, SimulatorSettings } from "../../server/src/mercha
 import { hour, minute, second } from "../../server/src/kernel/instant.ts";
 import type { BookRules } from "./acquirer-book.ts";
 import { Chance } from "../../server/test/support/chance.ts";
+import type { Rotation } from "./key-jobs.ts";
 import { keptSeeds } from "./kept-seeds.ts";
 import type { ReceiverPlan } from "./receivers.ts";
 
@@ -106,6 +107,8 @@ export interface Plan {
    * which in some runs change after a few cards.
    */
   readonly keys: "records" | "files" | "changing_files";
+  /** When an operator rotates keys; only with records, and one server. */
+  readonly rotations?: readonly { readonly afterMs: number; readonly act: Rotation }[];
 }
 
 export interface ClockJump {
@@ -156,7 +159,14 @@ export function planOf(seed: number): Plan {
 /** Three runs of four have key records. The seeds that are kept were chosen with files. */
 function withRecords(plan: Plan): Plan {
   const isKept = keptSeeds.some(({ seed }) => seed === plan.seed);
-  return !isKept && new Chance(plan.seed + 11).happens(750) ? { ...plan, keys: "records" } : plan;
+  const chance = new Chance(plan.seed + 11);
+  if (isKept || !chance.happens(750)) return plan;
+  if (plan.servers > 1 || !chance.happens(500)) return { ...plan, keys: "records" };
+  const rotations = Array.from({ length: chance.between(1, 4) }, () => ({
+    afterMs: chance.pick([0, second, 20 * second, 90 * second]) + chance.below(60 * second),
+    act: chance.pick(["epoch", "merchants"] as const),
+  }));
+  return { ...plan, keys: "records", rotations };
 }
 
 /**

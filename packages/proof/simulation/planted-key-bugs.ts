@@ -1,6 +1,7 @@
 import type { PlantedBug } from "../../server/test/support/planted-bug.ts";
 
 const keyring = "vault/records/record-keyring.ts";
+const rotation = "vault/records/key-rotation.ts";
 const opening = "start/open-record-keys.ts";
 const commit = `await this.#records.commit([{ next, before: undefined }]);`;
 const cached = `
@@ -54,6 +55,25 @@ export const plantedKeyBugs: readonly PlantedBug[] = [
         replace: `before === undefined || next.sequence === 1 || mayFollow(next, before)`,
       },
     ],
+  },
+  {
+    name: "a merchant's old key is destroyed when a new one is made",
+    file: rotation,
+    find: `return this.#step({ ...before, state, sequence, changedAt: clock.now() }, before);`,
+    replace: `const isOver = before.purpose === "merchant";
+    return this.#step({ ...before, state: isOver ? "destroyed" : state, wraps: isOver ? [] : before.wraps, sequence, changedAt: clock.now() }, before);`,
+  },
+  {
+    name: "a card that is sealed again is bound to its earlier version",
+    file: "recovery/reseal-job.ts",
+    find: `const next = { ...owner, recordVersion: version + 1 };`,
+    replace: `const next = { ...owner };`,
+  },
+  {
+    name: "a rotation that was interrupted is not continued",
+    file: "recovery/key-rotation-job.ts",
+    find: `if (version < current.version) rewrapped +=`,
+    replace: `if (isNew && version < current.version) rewrapped +=`,
   },
   {
     name: "a merchant's first key is made when its money has moved",

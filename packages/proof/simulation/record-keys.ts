@@ -1,6 +1,7 @@
 import { generateKeyPairSync } from "node:crypto";
 import { assert } from "../../server/src/kernel/assert.ts";
 import type { Clock } from "../../server/src/kernel/clock.ts";
+import type { MerchantId } from "../../server/src/kernel/ids.ts";
 import type { Scheduler } from "../../server/src/kernel/scheduler.ts";
 import { SeededRandom } from "../../server/src/kernel/seeded-random.ts";
 import { readConfig } from "../../server/src/config/read-config.ts";
@@ -20,6 +21,7 @@ import { StoreError } from "../../server/src/stores/store.ts";
 import type { UserStore } from "../../server/src/user/user-store.ts";
 import { createMemoryKeyProvider } from "../../server/src/vault/memory-key-provider.ts";
 import { keyNameOf, type KeyRecord } from "../../server/src/vault/records/key-record.ts";
+import type { RecordKeyring } from "../../server/src/vault/records/record-keyring.ts";
 import type { Vault } from "../../server/src/vault/vault.ts";
 import { type KeyMove, wrongMoves } from "./audit-keys.ts";
 import type { Step } from "./store-in-steps.ts";
@@ -53,6 +55,12 @@ interface RecordKeysOptions {
 export interface KeyPorts {
   readonly step: Step;
   readonly clock: Clock;
+}
+
+/** What a process opened. `records`: undefined if its keys are files. */
+export interface OpenedKeys {
+  readonly vault: Vault;
+  readonly records: { readonly keyring: RecordKeyring; readonly keys: KeyRecordStore } | undefined;
 }
 
 /** What a database has of keys. */
@@ -89,7 +97,7 @@ export class RecordKeys {
   #tables = newTables();
   #backup: Tables | undefined;
   /** Opened from what is stored now, by no server. */
-  #judge: Promise<Vault> | undefined;
+  #judge: ReturnType<typeof openRecordKeys> | undefined;
 
   constructor(options: RecordKeysOptions) {
     this.#options = options;
@@ -98,21 +106,47 @@ export class RecordKeys {
   }
 
   /** As a process does at its start. Rejects with StoreError when the store fails. */
-  async openVault({ step, clock }: KeyPorts): Promise<Vault> {
-    const { keys, users, identity } = this.#store();
-    return await this.#open(
-      { keys: inSteps(keys, step), users: inSteps(users, step), identity: inSteps(identity, step) },
+  async open({ step, clock }: KeyPorts): Promise<OpenedKeys> {
+    const store = this.#store();
+    const keys = inSteps(store.keys, step);
+    const users = inSteps(store.users, step);
+    const { vault, keyring } = await this.#open(
+      { keys, users, identity: inSteps(store.identity, step) },
       clock,
     );
+    assert(keyring !== undefined, "keys that are records have a keyring");
+    return { vault, records: { keyring, keys } };
   }
 
   /** A vault from what is stored now: as after the loss of every server. */
   async vaultOfStored(clock: Clock): Promise<Vault> {
     const { keys, users } = this.#tables;
-    return await (this.#judge ??= this.#open(
-      { keys, users, identity: identityIn(this.#tables) },
-      clock,
-    ));
+    this.#judge ??= this.#open({ keys, users, identity: identityIn(this.#tables) }, clock);
+    return (await this.#judge).vault;
+  }
+
+  /** Names of keys that a rotation should have wrapped by the current epoch. */
+  notRewrapped(): readonly string[] {
+    const records = [...recordsOf(this.#tables).values()];
+    const current = records.find(
+      ({ purpose, state }) => purpose === "epoch" && state === "current",
+    );
+    return records
+      .filter(({ purpose, state }) => purpose === "epoch" && state === "made")
+      .concat(
+        records.filter(
+          ({ epoch, state }) =>
+            epoch !== undefined && state !== "destroyed" && epoch !== current?.version,
+        ),
+      )
+      .map(keyNameOf);
+  }
+
+  /** Version of the key that seals the merchant's cards; undefined before the first. */
+  currentVersion(merchantId: MerchantId): number | undefined {
+    return [...recordsOf(this.#tables).values()].find(
+      ({ merchant, state }) => merchant === merchantId && state === "current",
+    )?.version;
   }
 
   backUp(): void {
@@ -125,11 +159,14 @@ export class RecordKeys {
     this.#judge = undefined;
   }
 
-  async #open(store: Parameters<typeof openRecordKeys>[2]["store"], clock: Clock): Promise<Vault> {
+  async #open(
+    store: Parameters<typeof openRecordKeys>[2]["store"],
+    clock: Clock,
+  ): ReturnType<typeof openRecordKeys> {
     assert("config" in configReading, "the simulation's settings are valid");
     pair ??= generateKeyPairSync("rsa", { modulusLength: 2_048 });
     const stored = await sharedKeyRecords(store.keys);
-    const { vault } = await openRecordKeys(
+    return await openRecordKeys(
       configReading.config,
       { clock, random: this.#random },
       {
@@ -139,7 +176,6 @@ export class RecordKeys {
         pair: Promise.resolve(pair),
       },
     );
-    return vault;
   }
 
   /** The present tables, with faults. What is under way when a copy is put back reaches the old ones. */
