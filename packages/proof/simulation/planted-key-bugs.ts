@@ -3,7 +3,7 @@ import type { PlantedBug } from "../../server/test/support/planted-bug.ts";
 const keyring = "vault/records/record-keyring.ts";
 const rotation = "vault/records/key-rotation.ts";
 const opening = "start/open-record-keys.ts";
-const commit = `await this.#records.commit([{ next, before: undefined }]);`;
+const commit = `if (!(await this.#records.commit([{ next, before: undefined }]))) await this.refresh();`;
 const cached = `
       const own = { version: 1, key: createSecretKey(secret) };
       this.#merchants.set(merchant, { current: own, versions: new Map([[1, own]]) });`;
@@ -27,7 +27,11 @@ export const plantedKeyBugs: readonly PlantedBug[] = [
         find: `const { current, versions } = await this.#read(merchantId);`,
         replace: `const { current, versions } = this.#merchants.get(merchantId) ?? (await this.#read(merchantId));`,
       },
-      { file: keyring, find: `this.#merchants.delete(merchantId);`, replace: `` },
+      {
+        file: keyring,
+        find: `await this.#addMerchantKey(merchantId); this.#merchants.delete(merchantId);`,
+        replace: `await this.#addMerchantKey(merchantId);`,
+      },
     ],
   },
   {
@@ -40,8 +44,8 @@ export const plantedKeyBugs: readonly PlantedBug[] = [
   {
     name: "a server uses the installation id that it drew although another one is stored",
     file: opening,
-    find: `: await identity.raise({ keys: hexOf(random.bytes(16)) });`,
-    replace: `: await (async (keys) => ({ ...(await identity.raise({ keys })), keys }))(hexOf(random.bytes(16)));`,
+    find: `: await identity.raise({ keys: newInstallationId(environment, random) });`,
+    replace: `: await (async (keys) => ({ ...(await identity.raise({ keys })), keys }))(newInstallationId(environment, random));`,
   },
   {
     name: "a key is made a second time, and takes the place of the first",

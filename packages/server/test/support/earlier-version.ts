@@ -168,8 +168,8 @@ export function earlierCopy(): string {
     {
       name: "nothing is upgraded",
       file: "start/services.ts",
-      find: "own.retention, ...upgrades, own.dispatcher",
-      replace: "own.retention, own.dispatcher",
+      find: "own.retention, ...upgrades, ...ofKeys, own.dispatcher",
+      replace: "own.retention, ...ofKeys, own.dispatcher",
     },
     {
       name: "the origin of the database is not checked",
