@@ -139,7 +139,13 @@ function accountEndpoints(parts: EndpointsParts): readonly Endpoint[] {
             authenticatorOf: deps.authenticatorOf,
           }),
         ]),
-    settingsEndpoint(runner, { forget }, connectorNames, addressCheck),
+    settingsEndpoint(
+      runner,
+      { forget },
+      connectorNames,
+      addressCheck,
+      parts.environment === "sandbox",
+    ),
   ];
 }
 

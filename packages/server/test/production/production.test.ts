@@ -103,6 +103,20 @@ describe("an installation in production", { skip }, () => {
     const unknown = await answerOf("/__cofre/of-no-version");
     assert.equal(unknown[0], 404);
     for (const path of sandboxOnly) assert.deepEqual(await answerOf(path), unknown, path);
+    // The settings of a sandbox are none here.
+    const settingsOf = async (fields: object) =>
+      (await server.call("/__cofre/settings", { integration_key: key, ...fields })).body;
+    const { settings, described } = (await settingsOf({ describe: true })) as {
+      readonly settings: object;
+      readonly described: readonly { readonly name: string }[];
+    };
+    for (const name of ["simulator", "notificationChaos"]) {
+      assert.ok(!Object.hasOwn(settings, name) && !described.some((each) => each.name === name));
+      const change = await settingsOf({ settings: { [name]: { seed: "s" } } });
+      assert.equal(change["status_code"], "COFRE-31");
+      assert.match(String(change["status_message"]), new RegExp(`${name} is not a setting\\.`));
+    }
+    assert.equal((await settingsOf({ settings: { strictForms: true } }))["status"], "SUCCESS");
     const shown = (
       await query<{ readonly keys: string }>(place.database, "SELECT keys FROM identity")
     )[0];

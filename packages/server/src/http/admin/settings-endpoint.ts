@@ -68,9 +68,12 @@ const doc: EndpointDoc = {
   example: { ...exampleKey, settings: { strictForms: false } },
 };
 
+/** What a sandbox does to payments and notifications: no settings in production. */
+const sandboxSettings: readonly string[] = ["simulator", "notificationChaos"];
+
 /**
- * `/__cofre/settings`, in the sandbox only: shows an account's settings, and changes those that
- * `settings` names. `describe` adds the meaning and the valid values of each. Takes the account's
+ * `/__cofre/settings`: shows an account's settings, and changes those that `settings` names; in
+ * production without those of a sandbox. `describe` adds the meaning and the valid values of each. Takes the account's
  * secret key, in every encoding of the wire.
  */
 export function settingsEndpoint(
@@ -78,7 +81,9 @@ export function settingsEndpoint(
   accounts: Pick<AccountDirectory, "forget">,
   connectorNames: readonly string[],
   checkFor: (account: Account) => AddressCheck,
+  isSandbox: boolean,
 ): Endpoint {
+  const left = isSandbox ? [] : sandboxSettings;
   return {
     path: "/__cofre/settings",
     doc,
@@ -95,9 +100,14 @@ export function settingsEndpoint(
       if (requested === undefined)
         return {
           status: 200,
-          body: settingsBody(account.settings, flagOf(params, "describe") === true),
+          body: settingsBody(account.settings, left, flagOf(params, "describe") === true),
         };
       if (!isTreeObject(requested)) return refusalAnswer("COFRE-30");
+      const unknown = left.filter((name) => Object.hasOwn(requested, name));
+      if (unknown.length > 0)
+        return refusalAnswer("COFRE-31", {
+          problems: unknown.map((name) => `${name} is not a setting.`).join(" "),
+        });
       if (holdsCard(requested)) return refusalAnswer("COFRE-31", { problems: cardInSettings });
       const changes = typedSettings(requested, account.settings);
       const check = checkFor(account);
@@ -113,7 +123,7 @@ export function settingsEndpoint(
           return "settings" in again ? again.settings : current;
         });
         accounts.forget(account.id);
-        return settingsBody(changed.settings);
+        return settingsBody(changed.settings, left);
       });
     },
   };
@@ -132,15 +142,23 @@ export function unknownConnector(connectorNames: readonly string[]): WireRespons
   });
 }
 
-function settingsBody(settings: AccountSettings, describe = false): string {
+/** `left`: names that are left out. */
+function settingsBody(
+  settings: AccountSettings,
+  left: readonly string[],
+  describe = false,
+): string {
   const { notificationUrl, notificationEndpoints } = settings;
+  const isShown = (name: string): boolean => !left.includes(name);
   const receivers = {
     notificationUrl: shownAddress(notificationUrl),
     notificationEndpoints: shownEndpoints(notificationEndpoints),
   };
   return JSON.stringify({
-    settings: { ...settings, ...receivers },
-    ...(describe ? { described: describedSettings() } : {}),
+    settings: Object.fromEntries(
+      Object.entries({ ...settings, ...receivers }).filter(([name]) => isShown(name)),
+    ),
+    ...(describe ? { described: describedSettings().filter(({ name }) => isShown(name)) } : {}),
     status: "SUCCESS",
   });
 }
