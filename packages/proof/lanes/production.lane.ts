@@ -20,9 +20,18 @@ import { freePort } from "../../server/test/free-port.ts";
 import { postgresBinaries } from "../../server/test/postgres/cluster.ts";
 import { query } from "../../server/test/postgres/databases.ts";
 import { directBody, testCard } from "../../server/test/server.ts";
+import {
+  grantRoles,
+  initializeAt,
+  makePlace,
+  pinsOf,
+  startAt,
+  startDurableCluster,
+} from "../../server/test/production/installation.ts";
 import { totp } from "../../server/test/server-with-users.ts";
 import { CofreProcess } from "../../server/test/support/cofre-process.ts";
 import { serverRoot } from "../../server/test/support/planted-copy.ts";
+import { until } from "../../server/test/until.ts";
 import { bao as baoProgram, skips, startOpenBao } from "./support/key-services.ts";
 import { PostgresPair } from "./support/postgres-pair.ts";
 
@@ -39,6 +48,11 @@ const skip =
     : postgresBinaries() === undefined
       ? "PostgreSQL is not installed"
       : false;
+
+/** How much later each run of cofre init is killed than the one before, in milliseconds. */
+const killStepMs = 150;
+const longestRunMs = 60_000;
+const leastKills = 5;
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -331,4 +345,71 @@ test("the page leads from an empty machine to payments", { skip }, async (contex
   assert.equal(rows[0]?.cards, 1);
   again.child.kill("SIGTERM");
   assert.equal(await again.code(), 0, again.stderr);
+});
+
+test(
+  "cofre init is killed at any point, and the next run completes the installation",
+  { skip },
+  async (context) => {
+    await using cluster = await startDurableCluster();
+    await using place = await makePlace(cluster);
+    const environment = { ...place.environment, ...place.owner };
+    const shown: string[] = [];
+    const installations = new Set<string>();
+    let kills = 0;
+    for (let delayMs = 100; delayMs < longestRunMs; delayMs += killStepMs) {
+      const init = Command.cofre(context, ["init", "--admins", "ana,bruno", "--json"], environment);
+      const timer = setTimeout(() => init.child.kill("SIGKILL"), delayMs);
+      const code = await init.code();
+      clearTimeout(timer);
+      for (const line of init.stdout.split("\n").filter((text) => text.endsWith("}"))) {
+        const made = JSON.parse(line) as Readonly<Record<string, string>>;
+        installations.add(made["installation_id"] ?? "");
+        if (made["integration_key"] !== undefined) shown.push(made["integration_key"]);
+      }
+      if (code === 0) break;
+      assert.equal(code, null, init.stderr);
+      kills += 1;
+      // The next run would wait for the lease of this one, and be killed in its wait.
+      await query(place.database, "DELETE FROM node").catch(() => undefined);
+    }
+    context.diagnostic(`${kills} runs were killed, ${shown.length} showed keys`);
+    assert.ok(kills >= leastKills, `${kills} runs were killed`);
+    assert.equal(installations.size, 1, "all runs continue one installation");
+    await grantRoles(place);
+    const made = await initializeAt(place);
+    await using server = await startAt({ ...place.environment, ...pinsOf(made) });
+    const store = async (key: string) =>
+      (
+        await server.call("/ws/token", {
+          integration_key: key,
+          payment_type_code: "creditcard",
+          country: "br",
+          creditcard: testCard,
+        })
+      ).body["status"];
+    const last = shown.at(-1);
+    assert.ok(last !== undefined && made.keys === undefined, "one run has shown the keys");
+    assert.equal(await store(last), "SUCCESS");
+    // Control: keys that a killed run has shown, and not committed, open nothing.
+    for (const key of shown.slice(0, -1)) assert.equal(await store(key), "ERROR");
+  },
+);
+
+test("cofre init waits for the lease of a run that was killed", { skip }, async (context) => {
+  await using cluster = await startDurableCluster();
+  await using place = await makePlace(cluster);
+  const environment = { ...place.environment, ...place.owner };
+  const killed = Command.cofre(context, ["init", "--json"], environment);
+  await until("the run has a lease", async () => {
+    const rows = await query(place.database, "SELECT 1 FROM node").catch(() => []);
+    return rows.length > 0;
+  });
+  killed.child.kill("SIGKILL");
+  await killed.exited;
+  const left = await query(place.database, "SELECT 1 FROM node");
+  assert.deepEqual([killed.stdout, left.length], ["", 1], "it has not ended before");
+  const init = Command.cofre(context, ["init", "--json"], environment);
+  assert.equal(await init.code(), 0, init.stderr);
+  assert.match(init.stdout, /"integration_key":"live_ik_/);
 });

@@ -3,13 +3,19 @@ import type { SecretOrigins } from "../config/read-config.ts";
 import type { Config } from "../config/settings.ts";
 import { assert } from "../kernel/assert.ts";
 import { WatchedClock } from "../kernel/watched-clock.ts";
-import { newKey, prepareSandboxAccount } from "../operations/sandbox-account.ts";
+import {
+  ConcurrentFirstStart,
+  newKey,
+  prepareSandboxAccount,
+} from "../operations/sandbox-account.ts";
 import { refuseFaults } from "../production/check.ts";
-import { openFoundation } from "./foundation.ts";
+import { type Foundation, openFoundation } from "./foundation.ts";
 import { checkedUsers } from "./jobs.ts";
 import { openUserService } from "./open-console-users.ts";
-import { type Ports, systemPorts } from "./ports.ts";
+import { type Ports, systemPorts, type WatchedPorts } from "./ports.ts";
 import { settingFindings } from "./production-gate.ts";
+
+const log = { write: () => undefined };
 
 /**
  * Makes an installation in production: its tables, keys, admins and account. Each step is skipped
@@ -24,11 +30,11 @@ export async function initialize(
   given: Ports = systemPorts,
 ): Promise<void> {
   refuseFaults(await settingFindings(config, secrets, false));
-  await using parts = new AsyncDisposableStack();
   const clock = new WatchedClock(given.clock);
   const ports = { ...given, clock };
-  const log = { write: () => undefined };
-  const { store, known, keys, incarnation } = await openFoundation(config, log, ports, parts, true);
+  const { foundation, parts: opened } = await openAlone(config, ports);
+  await using _parts = opened;
+  const { store, known, keys, incarnation } = foundation;
   const isNew = known.length === 0;
   const made = {
     integrationKey: newKey("live_ik_", ports.random),
@@ -57,4 +63,25 @@ export async function initialize(
   });
   await openAccount();
   if (isNew) await incarnation?.keeper.start(keys.keySetId, true);
+}
+
+/** The lease of a run that was killed ends within this time. */
+const waitMs = 1_000;
+const longestWaits = 60;
+
+/** Waits for another run, or for the end of the lease of one that was killed. */
+async function openAlone(
+  config: Config,
+  ports: WatchedPorts,
+): Promise<{ readonly foundation: Foundation; readonly parts: AsyncDisposableStack }> {
+  for (let waits = 0; ; waits += 1) {
+    await using parts = new AsyncDisposableStack();
+    try {
+      const foundation = await openFoundation(config, log, ports, parts, true);
+      return { foundation, parts: parts.move() };
+    } catch (error) {
+      if (!(error instanceof ConcurrentFirstStart) || waits >= longestWaits) throw error;
+    }
+    await ports.scheduler.sleep(waitMs);
+  }
 }
