@@ -47,6 +47,7 @@ import {
 } from "./support/key-services.ts";
 import { describeTokens } from "./support/pkcs11-tests.ts";
 import { pin, softHsm, tokenSkips } from "./support/tokens.ts";
+import { describeLostRoots } from "./support/two-roots-tests.ts";
 
 /**
  * Key providers against real software: OpenBao, two implementations of AWS KMS, and SoftHSM. The same suite
@@ -285,6 +286,7 @@ describe("moto", { skip: skips.moto }, () => {
 });
 
 describeTokens();
+describeLostRoots();
 
 test("200 requests are signed as botocore signs them", { skip: skips.botocore }, () => {
   const requests = Array.from({ length: 200 }, (_, index) => ({
