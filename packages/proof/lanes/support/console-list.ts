@@ -218,7 +218,7 @@ export function listTests({ server, made, inConsole }: ConsoleGiven): void {
       );
     });
 
-  for (const width of [390, 1_100, 1_440])
+  for (const width of [390, 820, 1_100, 1_440])
     test(`at ${width} pixels the diagram has all parties in sight, in letters of 8 pixels or more`, async () => {
       const { hash } = await made();
       await inConsole(
