@@ -56,7 +56,7 @@ const tabs = [
   { states: "voided", title: t("tab.voided"), isRare: true },
   { states: "in_review", title: t("state.in_review"), isRare: true },
   {
-    states: "received,opened,authorizing,capturing,voiding,reversing",
+    states: "received,opened,authenticating,authorizing,capturing,voiding,reversing",
     title: t("tab.in_progress"),
     isRare: true,
   },

@@ -175,6 +175,7 @@ export const messages = /** @type {const} */ ({
   "head.state": "State",
   "head.type": "Type",
   "head.when": "When",
+  "state.authenticating": "Authenticating",
   "state.authorized": "Authorized",
   "state.authorizing": "Authorizing",
   "state.captured": "Captured",
@@ -409,6 +410,12 @@ export const messages = /** @type {const} */ ({
   "fact.page_cancelled":
     "The merchant cancelled the hosted page: no card can be charged on it any more",
   "fact.page_lapsed": "The hosted page expired: no card can be charged on it any more",
+  "fact.authentication_started": "3-D Secure was started: the bank asks the customer for a proof",
+  "fact.authentication_passed": "The customer passed 3-D Secure",
+  "fact.authentication_failed": "The customer did not pass 3-D Secure, and the payment is declined",
+  "fact.authentication_unanswered": "The outcome of 3-D Secure is not known yet",
+  "fact.try_not_authenticated":
+    "The customer did not pass 3-D Secure with this card, and may try another one",
   "fact.review_accepted": "The reviewer accepted the payment",
   "fact.review_rejected": "The reviewer rejected the payment: the hold is released",
   "fact.capture_sent": "The capture was recorded and sent to the acquirer",
@@ -983,6 +990,7 @@ export const messages = /** @type {const} */ ({
     "a list in JSON of objects with id and url, and enabled, signatures or hashesPerCall",
   "setting.notificationUrl": "Address for payments without their own",
   "setting.notifySynchronous": "Results that the answer had are notified too",
+  "setting.pageAuthentication": "3-D Secure on the hosted page",
   "setting.partialCapture": "Less than the authorized amount may be captured",
   "setting.profile": "Imitated host: X cross-border, B Brazil",
   "setting.rateTable": "Exchange rates",

@@ -182,6 +182,7 @@ export const messages = {
   "head.state": "Estado",
   "head.type": "Tipo",
   "head.when": "Fecha y hora",
+  "state.authenticating": "Autenticando",
   "state.authorized": "Autorizado",
   "state.authorizing": "Autorizando",
   "state.captured": "Capturado",
@@ -418,6 +419,12 @@ export const messages = {
   "fact.page_cancelled":
     "El comercio canceló la página de pago: ya no se puede cobrar ninguna tarjeta en ella",
   "fact.page_lapsed": "La página de pago venció: ya no se puede cobrar ninguna tarjeta en ella",
+  "fact.authentication_started": "Se inició 3-D Secure: el banco pide una prueba al cliente",
+  "fact.authentication_passed": "El cliente pasó 3-D Secure",
+  "fact.authentication_failed": "El cliente no pasó 3-D Secure, y el pago fue rechazado",
+  "fact.authentication_unanswered": "El resultado de 3-D Secure aún no se conoce",
+  "fact.try_not_authenticated":
+    "El cliente no pasó 3-D Secure con esta tarjeta, y puede probar otra",
   "fact.review_accepted": "El revisor aceptó el pago",
   "fact.review_rejected": "El revisor rechazó el pago: se libera la retención",
   "fact.capture_sent": "La captura se registró y se envió al adquirente",
@@ -1001,6 +1008,7 @@ export const messages = {
     "una lista en JSON de objetos con id y url, y enabled, signatures o hashesPerCall",
   "setting.notificationUrl": "Dirección para pagos sin dirección propia",
   "setting.notifySynchronous": "Notificar también resultados ya dados en la respuesta",
+  "setting.pageAuthentication": "3-D Secure en la página de pago",
   "setting.partialCapture": "Capturar menos que el monto autorizado",
   "setting.profile": "Host imitado: X internacional, B Brasil",
   "setting.rateTable": "Tipos de cambio",

@@ -180,6 +180,7 @@ export const messages = {
   "head.state": "Situação",
   "head.type": "Tipo",
   "head.when": "Data e hora",
+  "state.authenticating": "Autenticando",
   "state.authorized": "Autorizado",
   "state.authorizing": "Em autorização",
   "state.captured": "Capturado",
@@ -417,6 +418,12 @@ export const messages = {
   "fact.page_cancelled":
     "O lojista cancelou a página de pagamento: nenhum cartão pode mais ser cobrado nela",
   "fact.page_lapsed": "A página de pagamento expirou: nenhum cartão pode mais ser cobrado nela",
+  "fact.authentication_started": "O 3-D Secure foi iniciado: o banco pede uma prova ao cliente",
+  "fact.authentication_passed": "O cliente passou pelo 3-D Secure",
+  "fact.authentication_failed": "O cliente não passou pelo 3-D Secure, e o pagamento foi recusado",
+  "fact.authentication_unanswered": "O resultado do 3-D Secure ainda não é conhecido",
+  "fact.try_not_authenticated":
+    "O cliente não passou pelo 3-D Secure com este cartão, e pode tentar outro",
   "fact.review_accepted": "O analista aceitou o pagamento",
   "fact.review_rejected": "O analista rejeitou o pagamento: a reserva é liberada",
   "fact.capture_sent": "A captura foi registrada e enviada à adquirente",
@@ -1000,6 +1007,7 @@ export const messages = {
     "uma lista em JSON de objetos com id e url, e enabled, signatures ou hashesPerCall",
   "setting.notificationUrl": "Endereço para pagamentos sem endereço próprio",
   "setting.notifySynchronous": "Notificar também resultados já dados na resposta",
+  "setting.pageAuthentication": "3-D Secure na página de pagamento",
   "setting.partialCapture": "Capturar menos que o valor autorizado",
   "setting.profile": "Host imitado: X internacional, B Brasil",
   "setting.rateTable": "Taxas de câmbio",

@@ -22,6 +22,7 @@ export const settingGroups = [
       partialCapture: t("setting.partialCapture"),
       captureWindowDays: t("setting.captureWindowDays"),
       createToken: t("setting.createToken"),
+      pageAuthentication: t("setting.pageAuthentication"),
       requireCvv: t("setting.requireCvv"),
       requireDebitThreeDSecure: t("setting.requireDebitThreeDSecure"),
       fieldOrigins: t("setting.fieldOrigins"),

@@ -34,6 +34,7 @@ export function shortHash(hash) {
 const states = {
   received: [t("state.received"), "waiting"],
   opened: [t("state.opened"), "waiting"],
+  authenticating: [t("state.authenticating"), "waiting"],
   authorizing: [t("state.authorizing"), "waiting"],
   authorized: [t("state.authorized"), "held"],
   in_review: [t("state.in_review"), "held"],

@@ -15,6 +15,7 @@ export const allowedMoves: Readonly<Record<PaymentState | "nothing", readonly Pa
   received: [],
   // The simulation opens no pages: packages/server/src/operations/page.test.ts plays them.
   opened: [],
+  authenticating: [],
   authorizing: ["authorizing", "authorized", "captured", "in_review", "declined", "reversing"],
   authorized: ["capturing", "voiding"],
   // A reviewer's acceptance of a sale is followed by its capture.
@@ -34,6 +35,7 @@ export const lateMoves: Readonly<Record<PaymentState | "nothing", readonly Payme
   nothing: [],
   received: [],
   opened: [],
+  authenticating: [],
   authorizing: ["authorizing"],
   authorized: ["authorized", "captured", "voided", "expired"],
   in_review: ["in_review", "voided", "expired"],

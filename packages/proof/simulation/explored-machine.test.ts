@@ -5,6 +5,10 @@ import {
   decideChargebackCredit,
 } from "../../server/src/decisions/chargeback-decisions.ts";
 import {
+  decideAuthenticated,
+  decideAuthenticationStarted,
+  decideAuthenticationUnanswered,
+  decideNotAuthenticated,
   decidePageCancelled,
   decidePageLapsed,
   decidePageOpened,
@@ -113,6 +117,7 @@ const moves: readonly Move[] = [early, late].flatMap((now): Move[] => [
           instalments: 1,
           paymentType: "credit",
           manualReview: payment.order.manualReview,
+          threeDSecure: undefined,
           expectedLiability: "merchant",
           connector: "first",
         },
@@ -120,6 +125,45 @@ const moves: readonly Move[] = [early, late].flatMap((now): Move[] => [
         answerBy,
       ),
   ]),
+  [
+    "submit, and be challenged",
+    (payment) =>
+      decideAuthenticationStarted(
+        payment,
+        {
+          card: { brand: "visa", maskedPan: "411111xxxxxx1111", tokenDigest: undefined },
+          customer: payment.order.customer,
+          instalments: 1,
+          paymentType: "credit",
+          manualReview: payment.order.manualReview,
+          threeDSecure: undefined,
+          expectedLiability: "merchant",
+          connector: "first",
+        },
+        { id: "authentication", endsAt: answerBy, sealedCard: "c2VhbGVk" },
+        now,
+      ),
+  ],
+  [
+    "pass the challenge",
+    (payment) =>
+      decideAuthenticated(
+        payment,
+        "authentication",
+        { threeDSecure: undefined, expectedLiability: "issuer" },
+        now,
+        answerBy,
+      ),
+  ],
+  ...[true, false].map((isFinal): Move => [
+    "fail the challenge",
+    (payment) =>
+      decideNotAuthenticated(payment, "authentication", { status: "N", isFinal }, now, "recovery"),
+  ]),
+  [
+    "challenge unanswered",
+    (payment) => decideAuthenticationUnanswered(payment, "authentication", now),
+  ],
   [
     "authorize declined for good",
     (payment) =>
@@ -354,6 +398,7 @@ function isSettled(payment: Payment): boolean {
   return (
     !isTransient(payment.state) &&
     payment.state !== "opened" &&
+    payment.state !== "authenticating" &&
     payment.refunds.every(({ state }) => state === "confirmed" || state === "cancelled")
   );
 }

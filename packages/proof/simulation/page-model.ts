@@ -1,4 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
+import {
+  challengeCode,
+  SimulatedAuthenticator,
+} from "../../server/src/authentication/simulated-authenticator.ts";
 import { connectorsOf } from "../../server/src/connectors/connector-set.ts";
 import type { Connector } from "../../server/src/connectors/connector.ts";
 import { networkFaults } from "../../server/src/connectors/simulator/network.ts";
@@ -8,11 +12,13 @@ import {
 } from "../../server/src/connectors/simulator/simulator-connector.ts";
 import { day, hour, laterBy, minute } from "../../server/src/kernel/instant.ts";
 import { SeededRandom } from "../../server/src/kernel/seeded-random.ts";
+import { type AccountSettings, pageAuthentications } from "../../server/src/merchant/account.ts";
 import { defaultAccountSettings } from "../../server/src/merchant/settings.ts";
 import { cancel } from "../../server/src/operations/cancel.ts";
 import { capture } from "../../server/src/operations/capture.ts";
 import { explainPayment } from "../../server/src/operations/explain-payment.ts";
 import type { Operation } from "../../server/src/operations/operation.ts";
+import { checkAuthentication } from "../../server/src/operations/page-authentication.ts";
 import { openPage, submitOnPage } from "../../server/src/operations/page.ts";
 import { query } from "../../server/src/operations/query.ts";
 import { Runner } from "../../server/src/operations/runner.ts";
@@ -53,7 +59,21 @@ const cards = [
   "378568775709157",
   "5102026827345142",
   "4000000000000002",
+  "4000000000001000",
+  "4000000000001018",
+  "4000000000001026",
+  "4000000000001034",
+  "4000000000001042",
+  "4000000000001091",
+  "4000000000001091",
+  "5200000000001096",
   "4000000000001109",
+  "4000000000001117",
+  "4000000000001133",
+  "4000000000001141",
+  "4000000000001158",
+  "4000000000001166",
+  "5200000000001096",
 ] as const;
 
 const commitFaults: readonly CommitFault[] = [
@@ -101,14 +121,9 @@ class PageModel {
   readonly #chance: Chance;
   readonly #time = new StillTime();
   readonly #acquirers: readonly Simulator[];
-  readonly #account = {
-    ...given.newAccount(given.merchantA),
-    settings: {
-      ...defaultAccountSettings(),
-      partialCapture: true,
-      routes: [{ connectors: ["first", "second"] }],
-    },
-  };
+  readonly #authenticator: SimulatedAuthenticator;
+  readonly #policy: AccountSettings["pageAuthentication"];
+  readonly #account;
   readonly #violations = new Set<string>();
   readonly #marks: string[] = [];
   readonly #written = new Map<number, Written>();
@@ -124,6 +139,17 @@ class PageModel {
   private constructor(seed: number) {
     this.#chance = new Chance(seed);
     const lateArrivalMs = this.#chance.pick([0, 20_000]);
+    this.#policy = this.#chance.pick(pageAuthentications);
+    this.#authenticator = new SimulatedAuthenticator(this.#time, Buffer.alloc(32, seed % 256), 100);
+    this.#account = {
+      ...given.newAccount(given.merchantA),
+      settings: {
+        ...defaultAccountSettings(),
+        partialCapture: true,
+        pageAuthentication: this.#policy,
+        routes: [{ connectors: ["first", "second"] }],
+      },
+    };
     this.#acquirers = ["first", "second"].map((name) => ({
       ...createSimulator({ clock: this.#time, scheduler: this.#time, lateArrivalMs, seed: name }),
       name,
@@ -153,6 +179,7 @@ class PageModel {
       random,
       store: model.#store,
       vault: createLocalVault({ keyring, environment: "test", random }),
+      authenticator: model.#authenticator,
       connectors: connectorsOf(model.#acquirers.map((acquirer) => model.#mortal(acquirer))),
       cvvCache: new CvvCache(random),
       acquirerTimeoutMs: 30_000,
@@ -241,7 +268,9 @@ class PageModel {
           amount: chance.happens(500) ? "60.00" : undefined,
         }),
       );
-    if (choice < 90) this.#disturb();
+    if (choice < 83) this.#disturb();
+    else if (choice < 97) return this.#visitBank();
+    else return this.#show(this.#run(checkAuthentication, { hash: this.#hash }));
     return Promise.resolve();
   }
 
@@ -272,6 +301,7 @@ class PageModel {
           instalments,
           paymentType: "credit",
           customer,
+          showsChallenges: chance.happens(850),
         }),
       );
     await Promise.all(isTwice === 0 ? [send(), send()] : [send()]);
@@ -286,6 +316,21 @@ class PageModel {
     if (this.#carriedOut.has(number)) this.#violations.add("a try is carried out once");
     this.#carriedOut.add(number);
     return payment;
+  }
+
+  /** The customer is at the bank: opens the challenge, enters a code, leaves. */
+  async #visitBank(): Promise<void> {
+    const chance = this.#chance;
+    const payment = await this.#run(query, { hash: this.#hash });
+    const id = payment?.order.page?.authentication?.id;
+    if (id === undefined) return;
+    this.#authenticator.openChallenge(given.merchantA, id);
+    if (chance.happens(150)) {
+      this.#authenticator.cancelChallenge(given.merchantA, id, "cancelled");
+      return;
+    }
+    const code = chance.happens(700) ? challengeCode : "0000";
+    this.#authenticator.answerChallenge(given.merchantA, id, code);
   }
 
   #disturb(): void {
@@ -432,7 +477,7 @@ class PageModel {
         if (!isOpen) this.#violations.add("a card is sent only after a no to the one before");
         isOpen = false;
       }
-      if (fact === "try_declined") isOpen = true;
+      if (fact === "try_declined" || fact === "try_not_authenticated") isOpen = true;
       if (fact === "authorization_approved" || fact === "sale_approved") approvals += 1;
       if (fact === "authorization_held") approvals += 1;
       this.#marks.push(`fact ${fact}`);
@@ -480,6 +525,14 @@ class PageModel {
       !isSubmitted || (page !== undefined && change.at < page.lapsesAt),
       "a page takes no card after its time",
     );
+    if (change.facts.some(({ fact }) => fact === "authorization_sent")) {
+      this.#checkProof(next);
+      is(from === to, "sending a card changes no status that the merchant sees");
+    }
+    is(
+      next.state === "authenticating" || next.order.page?.authentication === undefined,
+      "the sealed card is gone when the authentication has ended",
+    );
     if (next.state === "opened") is(next.verdict === undefined, "an open page has no verdict");
     is(
       !isSubmitted || next.reroutedTo === undefined,
@@ -491,6 +544,26 @@ class PageModel {
         next.order.page?.refusedCards.includes(mask) === true,
         "a card that was refused for good is remembered",
       );
+  }
+
+  /** A card is authorized only with the outcome that the policy requires, of this card and amount. */
+  #checkProof({ order }: Payment): void {
+    if (this.#policy === "off") return;
+    const { threeDSecure, card, amount } = order;
+    const proof = this.#authenticator.issuerOf(given.merchantA, {
+      transactionId: threeDSecure?.transactionId,
+      xid: undefined,
+      cryptogram: undefined,
+    });
+    const accepted = this.#policy === "strict" ? ["Y", "A"] : ["Y", "A", "U", "I"];
+    this.#marks.push(`authorized with ${proof?.status}`);
+    if (
+      proof === undefined ||
+      !accepted.includes(proof.status) ||
+      proof.maskedPan !== card?.maskedPan ||
+      !isDeepStrictEqual(proof.amount, amount)
+    )
+      this.#violations.add("no card is authorized without what the policy requires");
   }
 }
 
@@ -506,16 +579,13 @@ async function whatWaitsForNoTime(): Promise<void> {
 /** What no try changes. */
 function fixedPart({ order, id, merchantId, createdAt }: Payment): unknown {
   const { page, card: _c, customer: _u, instalments: _i, paymentType: _t, ...rest } = order;
-  const { connector: _n, manualReview: _m, expectedLiability: _l, ...fixed } = rest;
   const {
-    tries: _r,
-    declined: _d,
-    refusedCards: _f,
-    ...ofPage
-  } = page ?? {
-    tries: 0,
-    declined: undefined,
-    refusedCards: [],
-  };
-  return [id, merchantId, createdAt, fixed, ofPage];
+    connector: _n,
+    manualReview: _m,
+    expectedLiability: _l,
+    threeDSecure: _3,
+    ...fixed
+  } = rest;
+  const { lapsesAt, paymentTypes, instalments, redirectUrl } = page ?? {};
+  return [id, merchantId, createdAt, fixed, lapsesAt, paymentTypes, instalments, redirectUrl];
 }

@@ -44,6 +44,7 @@ export interface AnswerView {
 const statusOf: Readonly<Record<PaymentState, PaymentView["status"]>> = {
   received: "PE",
   opened: "OP",
+  authenticating: "PE",
   authorizing: "PE",
   authorized: "PE",
   in_review: "PE",

@@ -32,10 +32,14 @@ export const plantedPageBugs: readonly PlantedBug[] = [
   {
     name: "the acquirer is asked before the submitted card is committed",
     file: "operations/page.ts",
-    find: `  const { payment } = await changePayment(context, seen, (current) => {`,
-    replace: `  const early = decidePageSubmitted(seen, { card, customer: order.customer, instalments, paymentType, manualReview, connector, expectedLiability: "merchant" }, now, context.answerBy());
+    find: `  const payment = await changeOpenPage(context, seen, input, (current, now) =>
+    decidePageSubmitted(current, submitted, now, context.answerBy()),
+  );`,
+    replace: `  const early = decidePageSubmitted(seen, submitted, context.clock.now(), context.answerBy());
   await sendAuthorization(context, early.payment.next, [], toAuthorize);
-  const { payment } = await changePayment(context, seen, (current) => {`,
+  const payment = await changeOpenPage(context, seen, input, (current, now) =>
+    decidePageSubmitted(current, submitted, now, context.answerBy()),
+  );`,
   },
   {
     name: "a try that was carried out may be sent again",
@@ -126,7 +130,8 @@ export const plantedPageBugs: readonly PlantedBug[] = [
   {
     name: "nothing lapses a page",
     file: "payment/due.ts",
-    find: `  if (payment.state === "opened") return payment.order.page?.lapsesAt;`,
+    find: `  if (payment.state === "opened" || payment.state === "authenticating")
+    return payment.order.page?.lapsesAt;`,
     replace: ``,
   },
   {
@@ -143,5 +148,50 @@ export const plantedPageBugs: readonly PlantedBug[] = [
     file: "stores/memory/memory-store.ts",
     find: `next.order.page === undefined ? order : { ...next.order, code: order.code };`,
     replace: `order;`,
+  },
+  {
+    name: "a challenge that was not passed counts as one that the bank could not make",
+    file: "operations/page-authentication.ts",
+    find: `status === "C" ? "not_completed" : status;`,
+    replace: `status === "C" || status === "not_completed" ? "U" : status;`,
+  },
+  {
+    name: "a strict account takes a card that the bank could not authenticate",
+    file: "operations/page-authentication.ts",
+    find: `policy === "normal" && paymentType === "credit"`,
+    replace: `policy !== "off" && paymentType === "credit"`,
+  },
+  {
+    name: "an outcome is used after the payment stopped waiting for it",
+    file: decisions,
+    find: `  if (!waitsFor(payment, id) || pageOf(payment).lapsesAt <= now) return undefined;`,
+    replace: ``,
+  },
+  {
+    name: "the sealed card stays under a payment whose challenge was not passed",
+    file: decisions,
+    find: `  const ended = withPage(payment, {
+    authentication: undefined,`,
+    replace: `  const ended = withPage(payment, {
+    authentication: page.authentication,`,
+  },
+  {
+    name: "a card is sealed for another try than it is opened for",
+    file: "operations/page.ts",
+    find: `context.vault.put(card, paymentOwner(seen, number));`,
+    replace: `context.vault.put(card, paymentOwner(seen));`,
+  },
+  {
+    name: "a page is open again while the card is authorized that passed its challenge",
+    file: steps,
+    find: `  return payment.order.page !== undefined && isPending && !isOpenPage(payment) ? 1 : 0;`,
+    replace: `  return isPending && payment.version < 0 ? 1 : 0;`,
+  },
+  {
+    name: "a page authorizes a card that its bank challenges",
+    file: "operations/page.ts",
+    find: `  if (authentication?.status === "C" && input.showsChallenges) {`,
+    replace: `  if (authentication?.status === "C") return submitAuthorized(context, seen, input, submitted, others, toAuthorize);
+  if (authentication?.status === "C" && input.showsChallenges) {`,
   },
 ];

@@ -1,3 +1,4 @@
+import type { Authenticator } from "./authentication/authenticator.ts";
 import type { Connectors } from "./connectors/connector.ts";
 import { type Clock, clockToleranceMs } from "./kernel/clock.ts";
 import type { MerchantId } from "./kernel/ids.ts";
@@ -60,6 +61,8 @@ export interface PaymentServiceParts {
   readonly slotAssignment: SlotAssignment;
   /** Without it, recovery starts everything that is due at once. */
   readonly recoveryRateLimits?: RecoveryRateLimits;
+  /** The 3-D Secure server; without it no customer can be authenticated. */
+  readonly authenticator?: Authenticator | undefined;
   readonly sender: Sender;
   readonly sign: (message: Signable) => Promise<SignedHeaders>;
   /** The installation's name in message ids; never changes. */
@@ -176,6 +179,7 @@ export function createPaymentService(parts: PaymentServiceParts): PaymentService
     store,
     vault: parts.vault,
     connectors: recording?.connectors(parts.connectors, clock) ?? parts.connectors,
+    authenticator: parts.authenticator,
     cvvCache,
     clock,
     random,

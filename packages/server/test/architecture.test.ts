@@ -40,6 +40,7 @@ const users = [
 /** The parts that show the audit log to console users. */
 const auditShown = ["user/audit-log.ts", "user/audit-view.ts", "user/audit-chain.ts"];
 const contracts = [
+  "authentication/authenticator.ts",
   "stores/store.ts",
   "stores/change.ts",
   "stores/identity.ts",

@@ -9,10 +9,16 @@ import type { Payment } from "../payment/payment.ts";
 import type { ServiceErrorCode } from "../payment/service-error.ts";
 import type { FactSource } from "../stores/change.ts";
 import {
+  decideAuthenticated,
+  decideAuthenticationStarted,
+  decideAuthenticationUnanswered,
+  decideNotAuthenticated,
   decidePageCancelled,
   decidePageLapsed,
   decidePageSubmitted,
+  decideRefusedAtOnce,
   mayTryAgain,
+  type NotAuthenticated,
   type Submitted,
 } from "./page-decisions.ts";
 import { decideAuthorizeOutcome, decideReversal, decideUnanswered } from "./payment-decisions.ts";
@@ -41,6 +47,7 @@ const submitted: Submitted = {
   instalments: 3,
   paymentType: "debit",
   manualReview: false,
+  threeDSecure: undefined,
   expectedLiability: "merchant",
   connector: "first",
 };
@@ -79,6 +86,7 @@ const factsOf = ({ facts }: PaymentChange): string[] => facts.map(({ fact }) => 
 describe("a card on a page", () => {
   test("is taken only while the page waits for one", () => {
     const codes: Partial<Record<PaymentState, ServiceErrorCode>> = {
+      authenticating: "payment_in_flight",
       authorizing: "payment_in_flight",
       capturing: "payment_in_flight",
       voiding: "payment_in_flight",
@@ -226,11 +234,133 @@ describe("a page whose card is being tried", () => {
   });
 });
 
+const started = { id: "an id", endsAt: laterBy(now, 12 * minute), sealedCard: "c2VhbGVk" };
+const proof = {
+  threeDSecure: { eci: "05", version: "2.2.0", transactionId: "ds", xid: undefined },
+  expectedLiability: "issuer",
+} as const;
+
+function challenged(page: Partial<PaymentPage> = {}): Payment {
+  return decideAuthenticationStarted(open(page), submitted, started, now).payment.next;
+}
+
+function notAuthenticated(payment: Payment, over: Partial<NotAuthenticated> = {}): PaymentChange {
+  const outcome = { status: "N", isFinal: false, ...over };
+  const change = decideNotAuthenticated(payment, started.id, outcome, now, "recovery");
+  assert.ok(change !== undefined);
+  return change;
+}
+
+describe("a card that waits for 3-D Secure", () => {
+  test("is pending, sealed under the payment, and asked about after ten seconds", () => {
+    const change = decideAuthenticationStarted(open(), submitted, started, now);
+    const { next } = change.payment;
+    assert.deepEqual([next.state, next.attempt, next.attempts], ["authenticating", undefined, 0]);
+    assert.deepEqual(next.order.page?.authentication, {
+      ...started,
+      startedAt: now,
+      checks: 0,
+      recheckAt: laterBy(now, 10 * second),
+    });
+    assert.deepEqual(factsOf(change), ["page_submitted", "authentication_started"]);
+    assert.deepEqual([isOpenPage(next), notified(change)], [false, ["update"]]);
+  });
+
+  test("is sent with its proof in the commit of the outcome, and its sealed copy is gone", () => {
+    const change = decideAuthenticated(challenged(), started.id, proof, now, answerBy);
+    assert.ok(change !== undefined);
+    const { next } = change.payment;
+    assert.deepEqual(
+      [next.state, next.attempt?.number, next.authorization, next.order.threeDSecure],
+      ["authorizing", 1, 1, proof.threeDSecure],
+    );
+    assert.equal(next.order.expectedLiability, "issuer");
+    assert.equal("authentication" in (next.order.page ?? {}), false);
+    assert.deepEqual(factsOf(change), ["authentication_passed", "authorization_sent"]);
+    assert.deepEqual([isOpenPage(next), notified(change)], [false, []], "pending as before");
+  });
+
+  test("is not sent for an outcome of another authentication, or after the payment stopped waiting", () => {
+    const decide = (payment: Payment, id = started.id) =>
+      decideAuthenticated(payment, id, proof, now, answerBy);
+    assert.equal(decide(challenged(), "another id"), undefined);
+    assert.equal(decide(challenged({ lapsesAt: laterBy(now, 1) }))?.facts.length, 2, "control");
+    assert.equal(
+      decideAuthenticated(
+        challenged({ lapsesAt: laterBy(now, 1) }),
+        started.id,
+        proof,
+        laterBy(now, 1),
+        answerBy,
+      ),
+      undefined,
+      "the page has lapsed",
+    );
+    for (const state of paymentStates) {
+      const change = decide({ ...challenged(), state });
+      assert.equal(change !== undefined, state === "authenticating", state);
+      const failed = decideNotAuthenticated(
+        { ...challenged(), state },
+        started.id,
+        { status: "N", isFinal: false },
+        now,
+        "recovery",
+      );
+      assert.equal(failed !== undefined, state === "authenticating", state);
+    }
+  });
+
+  test("that did not pass opens the page again, and the last one ends the payment", () => {
+    const again = notAuthenticated(challenged());
+    assert.deepEqual(
+      [again.payment.next.state, again.payment.next.order.page?.declined, notified(again)],
+      ["opened", "three_d_secure_required", ["update"]],
+    );
+    assert.equal("authentication" in (again.payment.next.order.page ?? {}), false);
+    const last = notAuthenticated(challenged({ tries: maxTries - 1 }));
+    assert.deepEqual(
+      [last.payment.next.state, last.payment.next.verdict?.reason, notified(last)],
+      ["declined", "three_d_secure_required", ["update"]],
+    );
+  });
+
+  test("is refused on the page from then on only when its issuer rejected it", () => {
+    const refused = (isFinal: boolean) =>
+      notAuthenticated(challenged(), { isFinal }).payment.next.order.page?.refusedCards;
+    assert.deepEqual([refused(true), refused(false)], [[submitted.card.maskedPan], []]);
+  });
+
+  test("that is refused without a challenge is a try in one commit, and the page stays open", () => {
+    const outcome = { status: "N", isFinal: false };
+    const change = decideRefusedAtOnce(open(), submitted, started, outcome, now);
+    const { next, replaces } = change.payment;
+    assert.deepEqual([next.state, next.version, replaces], ["opened", 2, 1]);
+    assert.equal(next.order.page?.tries, 1);
+    assert.deepEqual(notified(change), []);
+    const last = decideRefusedAtOnce(open({ tries: 2 }), submitted, started, outcome, now);
+    assert.deepEqual([last.payment.next.state, notified(last)], ["declined", ["update"]]);
+  });
+
+  test("is asked about less and less often", () => {
+    let payment = challenged();
+    const waits: number[] = [];
+    for (let check = 0; check < 4; check += 1) {
+      const change = decideAuthenticationUnanswered(payment, started.id, now);
+      assert.ok(change !== undefined);
+      payment = change.payment.next;
+      waits.push((payment.order.page?.authentication?.recheckAt ?? 0) - now);
+    }
+    assert.deepEqual(waits, [30 * second, minute, 2 * minute, 2 * minute]);
+  });
+});
+
+const waiting: readonly PaymentState[] = ["opened", "authenticating"];
+
 describe("a page", () => {
   test("is cancelled while it waits for a card, and in no other state", () => {
     for (const state of paymentStates) {
       const change = decidePageCancelled(open({}, { state }), now);
-      assert.equal(change !== undefined, state === "opened", state);
+      assert.equal(change !== undefined, waiting.includes(state), state);
     }
     const change = decidePageCancelled(open(), now, "digest");
     assert.ok(change !== undefined);
@@ -242,7 +372,7 @@ describe("a page", () => {
     const at = laterBy(start, minute);
     for (const state of paymentStates) {
       const change = decidePageLapsed(open({}, { state }), laterBy(start, hour));
-      assert.equal(change !== undefined, state === "opened", state);
+      assert.equal(change !== undefined, waiting.includes(state), state);
     }
     assert.equal(decidePageLapsed(open({ lapsesAt: laterBy(at, 1) }), at), undefined);
     const change = decidePageLapsed(open({ lapsesAt: at }), at);

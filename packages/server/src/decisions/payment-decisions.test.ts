@@ -392,6 +392,7 @@ describe("a capture", () => {
     refusesEachState((payment) => capture(payment), {
       received: "payment_not_capturable",
       opened: "payment_not_capturable",
+      authenticating: "payment_not_capturable",
       authorizing: "payment_not_capturable",
       in_review: "payment_not_capturable",
       reversing: "payment_not_capturable",
@@ -509,6 +510,7 @@ describe("a void", () => {
       received: "payment_not_voidable",
       // decidePageCancelled decides on it.
       opened: "payment_not_voidable",
+      authenticating: "payment_not_voidable",
       authorizing: "payment_in_flight",
       capturing: "payment_in_flight",
       voiding: "payment_in_flight",

@@ -23,6 +23,7 @@ import {
   cardUseOf,
   change,
   changed,
+  checksBefore,
   isFinal,
   requestDetail,
   notBefore,
@@ -175,7 +176,7 @@ export function decideReroute(
     number,
     sentAt: now,
     answerBy,
-    checks: 0,
+    checks: checksBefore(payment),
     recheckAt: recheckAfter(answerBy, 0),
   };
   const next = changed(payment, {

@@ -59,6 +59,15 @@ export function isFinal(state: PaymentState): boolean {
   return paymentMachine.final.includes(state);
 }
 
+/**
+ * The checks that an authorization begins with. A page whose status is pending already begins with
+ * one, so that it does not become open (isOpenPage) while its card is authorized.
+ */
+export function checksBefore(payment: Payment): number {
+  const isPending = payment.state === "authenticating" || payment.state === "authorizing";
+  return payment.order.page !== undefined && isPending && !isOpenPage(payment) ? 1 : 0;
+}
+
 const authorizing: readonly AttemptKind[] = ["authorize", "sale"];
 
 export function startAttempt(
@@ -77,7 +86,7 @@ export function startAttempt(
     amount,
     sentAt: now,
     answerBy,
-    checks: 0,
+    checks: authorizing.includes(kind) ? checksBefore(payment) : 0,
     recheckAt: recheckAfter(answerBy, 0),
   };
   const authorization = authorizing.includes(kind) ? number : payment.authorization;

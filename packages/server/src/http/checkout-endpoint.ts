@@ -2,7 +2,7 @@ import { assert } from "../kernel/assert.ts";
 import { isMerchantId, type MerchantId } from "../kernel/ids.ts";
 import { formatMoney } from "../kernel/money.ts";
 import type { Account } from "../merchant/account.ts";
-import { query } from "../operations/query.ts";
+import { checkAuthentication } from "../operations/page-authentication.ts";
 import { submitOnPage } from "../operations/page.ts";
 import {
   acceptsState,
@@ -98,7 +98,7 @@ async function openedPage(
   const account = await accountOf(id);
   if (account === undefined) return undefined;
   try {
-    const payment = await deps.runner.run(query, account, { hash });
+    const payment = await deps.runner.run(checkAuthentication, account, { hash });
     const { page } = payment.order;
     return page === undefined ? undefined : { account, payment, page };
   } catch (error) {
@@ -112,6 +112,7 @@ function stateOf({ state }: Payment): PageState {
     case "opened":
       return "open";
     case "received":
+    case "authenticating":
     case "authorizing":
       return "waiting";
     case "declined":
@@ -201,6 +202,7 @@ async function pay(
       instalments: order.instalments,
       paymentType: order.paymentType,
       customer,
+      showsChallenges: false,
     });
     return stateAnswer(parts, { account, payment: paid, page: paid.order.page ?? page });
   } finally {

@@ -4,6 +4,8 @@ import type { Route } from "./routing.ts";
 import type { SavedView } from "./saved-views.ts";
 import type { NotificationChaos, NotificationEndpoint } from "../notification/endpoint.ts";
 
+export const pageAuthentications = ["off", "normal", "strict"] as const;
+
 /** A merchant account: plain data. */
 export interface Account {
   readonly id: MerchantId;
@@ -59,6 +61,13 @@ export interface AccountSettings {
   readonly createToken: boolean;
   /** true: a PAN without a security code is refused with BP-DR-54. */
   readonly requireCvv: boolean;
+  /**
+   * Whether a card on the hosted page is authenticated with 3-D Secure before it is authorized.
+   * `strict`: it is authorized only if the bank authenticated the customer or attempted to (Y, A).
+   * `normal`: also a credit card whose bank could not or only gave information (U, I). A challenge
+   * that was begun and not passed is never authorized.
+   */
+  readonly pageAuthentication: (typeof pageAuthentications)[number];
   /** true: the simulated issuer declines Brazilian debit payments without 3-D Secure. */
   readonly requireDebitThreeDSecure: boolean;
   /**

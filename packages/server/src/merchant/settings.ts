@@ -1,5 +1,5 @@
 import { ownValue } from "../kernel/own.ts";
-import type { AccountSettings, SimulatorSettings } from "./account.ts";
+import { type AccountSettings, pageAuthentications, type SimulatorSettings } from "./account.ts";
 import { suggestionFor } from "../kernel/suggestion.ts";
 import {
   maximumEndpoints,
@@ -146,6 +146,10 @@ export const accountSettings = {
   createToken: {
     ...flag(true),
     doc: "Whether a payment may ask for its card to be stored; otherwise it is refused with BP-DR-62.",
+  },
+  pageAuthentication: {
+    ...oneOf("off", pageAuthentications),
+    doc: "Whether a card on the hosted page must pass 3-D Secure; normal also takes credit cards whose bank could not authenticate.",
   },
   requireCvv: {
     ...flag(true),

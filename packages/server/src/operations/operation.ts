@@ -1,3 +1,4 @@
+import type { Authenticator } from "../authentication/authenticator.ts";
 import type { Connectors } from "../connectors/connector.ts";
 import type { LateApproval } from "../decisions/late-approvals.ts";
 import type { Clock } from "../kernel/clock.ts";
@@ -24,6 +25,8 @@ export interface OperationContext {
   readonly store: Store;
   readonly vault: Vault;
   readonly connectors: Connectors;
+  /** The 3-D Secure server; undefined where there is none. */
+  readonly authenticator: Authenticator | undefined;
   /** Security codes in memory, for the next payment with their token. */
   readonly cvvCache: CvvCache;
   /**

@@ -1,8 +1,15 @@
 import type { CardToAuthorize } from "../connectors/connector.ts";
-import { decidePageOpened, decidePageSubmitted, openPageOf } from "../decisions/page-decisions.ts";
+import {
+  decideAuthenticationStarted,
+  decidePageOpened,
+  decidePageSubmitted,
+  decideRefusedAtOnce,
+  openPageOf,
+  type Submitted,
+} from "../decisions/page-decisions.ts";
+import type { PaymentChange } from "../decisions/steps.ts";
 import { assert } from "../kernel/assert.ts";
 import { day, type Instant, laterBy } from "../kernel/instant.ts";
-import { expectedLiability } from "../payment/liability.ts";
 import type { PaymentPage } from "../payment/payment.ts";
 import type { Customer, OrderCard, Payment, PaymentOrder } from "../payment/payment.ts";
 import { priceOrder } from "../payment/pricing.ts";
@@ -17,7 +24,15 @@ import {
 } from "./authorization.ts";
 import { withoutCardNumber } from "./card-number-in-order.ts";
 import type { CardSource, DirectOrder, IdempotentInput } from "./direct-input.ts";
+import { vaultErrorOf } from "./commit.ts";
 import { defineOperation, type OperationContext } from "./operation.ts";
+import {
+  authenticateCard,
+  authenticationMs,
+  cryptogramOf,
+  judge,
+  paymentOwner,
+} from "./page-authentication.ts";
 import { changePayment, selectPayment } from "./payment-change.ts";
 import { paymentOfRequest, resultOrEarlier } from "./repeated-requests.ts";
 import { withCard } from "./with-card.ts";
@@ -98,6 +113,11 @@ export interface SubmitOnPageInput {
   readonly instalments: number;
   readonly paymentType: PaymentOrder["paymentType"];
   readonly customer: Customer;
+  /**
+   * Whether the page can show a bank's challenge. If not, a card that needs one is refused when the
+   * account requires 3-D Secure.
+   */
+  readonly showsChallenges: boolean;
 }
 
 /**
@@ -167,23 +187,47 @@ async function submit(
   );
   refuseByTraits(context, route, toAuthorize, source, instalments);
   const [connector, ...others] = route;
+  const submitted: Submitted = {
+    card,
+    customer: order.customer,
+    instalments,
+    paymentType,
+    manualReview,
+    connector,
+    threeDSecure: undefined,
+    expectedLiability: "merchant",
+  };
+  if (context.account.settings.pageAuthentication !== "off")
+    return submitAuthenticated(context, seen, input, submitted, others, toAuthorize);
+  return submitAuthorized(context, seen, input, submitted, others, toAuthorize);
+}
+
+/** Decides on the page as it is now, if it still takes this try. */
+async function changeOpenPage(
+  context: OperationContext,
+  seen: Payment,
+  input: SubmitOnPageInput,
+  decide: (payment: Payment, now: Instant) => PaymentChange,
+): Promise<Payment> {
   const { payment } = await changePayment(context, seen, (current) => {
-    refuseClosed(current, input, context.clock.now());
-    return decidePageSubmitted(
-      current,
-      {
-        card,
-        customer: order.customer,
-        instalments,
-        paymentType,
-        manualReview,
-        connector,
-        expectedLiability: expectedLiability(card.brand, undefined, false),
-      },
-      context.clock.now(),
-      context.answerBy(),
-    );
+    const now = context.clock.now();
+    refuseClosed(current, input, now);
+    return decide(current, now);
   });
+  return payment;
+}
+
+async function submitAuthorized(
+  context: OperationContext,
+  seen: Payment,
+  input: SubmitOnPageInput,
+  submitted: Submitted,
+  others: readonly string[],
+  toAuthorize: CardToAuthorize,
+): Promise<Payment> {
+  const payment = await changeOpenPage(context, seen, input, (current, now) =>
+    decidePageSubmitted(current, submitted, now, context.answerBy()),
+  );
   assert(
     payment.attempt !== undefined,
     "a submitted card is sent by the attempt that announces it",
@@ -193,4 +237,61 @@ async function submit(
   // `authorizing`, and recovery asks the acquirer for the outcome or reverses it.
   const { sent, outcome } = await sendAuthorization(context, payment, others, toAuthorize);
   return (await recordAuthorization(context, sent, outcome, true)).payment;
+}
+
+/**
+ * 3-D Secure first. The authentication request moves no money and commits nothing; of two tabs that
+ * both sent one, one is refused when the outcome is committed.
+ */
+async function submitAuthenticated(
+  context: OperationContext,
+  seen: Payment,
+  input: SubmitOnPageInput,
+  submitted: Submitted,
+  others: readonly string[],
+  toAuthorize: CardToAuthorize,
+): Promise<Payment> {
+  const { card } = submitted;
+  const authentication = await authenticateCard(context, seen.order, card, toAuthorize);
+  const started = {
+    id: authentication?.id ?? "",
+    endsAt: laterBy(context.clock.now(), authenticationMs),
+    sealedCard: "",
+  };
+  if (authentication?.status === "C" && input.showsChallenges) {
+    const sealedCard = await sealedUnder(context, seen, input, toAuthorize);
+    return changeOpenPage(context, seen, input, (current, now) =>
+      decideAuthenticationStarted(current, submitted, { ...started, sealedCard }, now),
+    );
+  }
+  const judged = judge(authentication, submitted, card, context.account.settings);
+  if (judged.kind === "failed")
+    return changeOpenPage(context, seen, input, (current, now) =>
+      decideRefusedAtOnce(current, submitted, started, judged.outcome, now),
+    );
+  const cryptogram = cryptogramOf(judged.value);
+  try {
+    const proven = { ...submitted, ...judged.proof };
+    const proof = cryptogram === undefined ? {} : { cryptogram };
+    return await submitAuthorized(context, seen, input, proven, others, {
+      ...toAuthorize,
+      ...proof,
+    });
+  } finally {
+    cryptogram?.wipe();
+  }
+}
+
+async function sealedUnder(
+  context: OperationContext,
+  seen: Payment,
+  { number }: SubmitOnPageInput,
+  { card }: CardToAuthorize,
+): Promise<string> {
+  try {
+    const ref = await context.vault.put(card, paymentOwner(seen, number));
+    return Buffer.from(ref).toString("base64");
+  } catch (error) {
+    throw vaultErrorOf(error);
+  }
 }

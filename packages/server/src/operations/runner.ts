@@ -1,3 +1,4 @@
+import type { Authenticator } from "../authentication/authenticator.ts";
 import type { Connectors } from "../connectors/connector.ts";
 import type { LateApproval } from "../decisions/late-approvals.ts";
 import { decideMarkForReview } from "../decisions/payment-decisions.ts";
@@ -44,6 +45,7 @@ export interface RunnerParts {
   readonly store: Store;
   readonly vault: Vault;
   readonly connectors: Connectors;
+  readonly authenticator?: Authenticator | undefined;
   readonly cvvCache: CvvCache;
   readonly clock: Clock;
   readonly random: Random;
@@ -175,6 +177,7 @@ class Context implements OperationContext {
   readonly store: Store;
   readonly vault: Vault;
   readonly connectors: Connectors;
+  readonly authenticator: Authenticator | undefined;
   readonly cvvCache: CvvCache;
   /**
    * The payment that this operation committed last: it is marked for review if an invariant breaks.
@@ -207,6 +210,7 @@ class Context implements OperationContext {
     this.store = parts.store;
     this.vault = parts.vault;
     this.connectors = parts.connectors;
+    this.authenticator = parts.authenticator;
     this.cvvCache = parts.cvvCache;
     this.#acquirerTimeoutMs = parts.acquirerTimeoutMs;
     this.#epoch = parts.epoch ?? (() => 0);

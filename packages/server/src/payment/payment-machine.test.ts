@@ -82,6 +82,29 @@ const payments: Readonly<Record<string, Steps<PaymentState, PaymentFact>>> = {
     ["authorization_sent", "authorizing"],
     ["sale_approved", "captured"],
   ],
+  "passes 3-D Secure with the second card": [
+    ["page_opened", "opened"],
+    ["authentication_started", "authenticating"],
+    ["try_not_authenticated", "opened"],
+    ["authentication_started", "authenticating"],
+    ["authorization_sent", "authorizing"],
+    ["sale_approved", "captured"],
+  ],
+  "does not pass 3-D Secure with the last card": [
+    ["page_opened", "opened"],
+    ["authentication_started", "authenticating"],
+    ["authentication_failed", "declined"],
+  ],
+  "is cancelled during a challenge": [
+    ["page_opened", "opened"],
+    ["authentication_started", "authenticating"],
+    ["page_cancelled", "voided"],
+  ],
+  "lapses during a challenge": [
+    ["page_opened", "opened"],
+    ["authentication_started", "authenticating"],
+    ["page_lapsed", "expired"],
+  ],
   "is opened on a page, and cancelled": [
     ["page_opened", "opened"],
     ["page_cancelled", "voided"],

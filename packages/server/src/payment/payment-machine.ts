@@ -3,6 +3,7 @@ import { defineMachine } from "../kernel/machine.ts";
 export const paymentStates = [
   "received",
   "opened",
+  "authenticating",
   "authorizing",
   "authorized",
   "in_review",
@@ -26,6 +27,9 @@ export const paymentFacts = [
   "try_declined",
   "page_cancelled",
   "page_lapsed",
+  "authentication_started",
+  "authentication_failed",
+  "try_not_authenticated",
   "review_accepted",
   "review_rejected",
   "capture_sent",
@@ -44,6 +48,10 @@ export type PaymentFact = (typeof paymentFacts)[number];
 
 /** Entries of a history that do not change the state. */
 export const paymentNotes = [
+  /** The bank authenticated the customer as the account's policy requires. */
+  "authentication_passed",
+  /** The outcome of the authentication is not known yet: a job asks again later. */
+  "authentication_unanswered",
   /** The customer submitted a card on the hosted page, and its authorization is sent. */
   "page_submitted",
   /** The acquirer's answer is missing or inconclusive: recovery checks again later. */
@@ -80,6 +88,14 @@ export const paymentMachine = defineMachine<PaymentState, PaymentFact>({
     ["authorizing", "try_declined", "opened"],
     ["opened", "page_cancelled", "voided"],
     ["opened", "page_lapsed", "expired"],
+
+    // The customer passes 3-D Secure before the card is authorized.
+    ["opened", "authentication_started", "authenticating"],
+    ["authenticating", "authorization_sent", "authorizing"],
+    ["authenticating", "try_not_authenticated", "opened"],
+    ["authenticating", "authentication_failed", "declined"],
+    ["authenticating", "page_cancelled", "voided"],
+    ["authenticating", "page_lapsed", "expired"],
 
     ["authorizing", "authorization_approved", "authorized"],
     ["authorizing", "sale_approved", "captured"],

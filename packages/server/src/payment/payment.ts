@@ -119,6 +119,27 @@ export interface PaymentPage {
   readonly declined: DeclineReason | undefined;
   /** Masks of the cards that their issuers do not want to be asked about again. */
   readonly refusedCards: readonly string[];
+  /** The authentication that the submitted card waits for; absent when it waits for none. */
+  readonly authentication?: PaymentAuthentication;
+}
+
+/** A 3-D Secure authentication of the card that was submitted on a page. */
+export interface PaymentAuthentication {
+  /** threeDSServerTransID, a UUID. */
+  readonly id: string;
+  readonly startedAt: Instant;
+  /** Number of times that its outcome was asked for by a job and was not known. */
+  readonly checks: number;
+  /** When a job asks for the outcome next. */
+  readonly recheckAt: Instant;
+  /** From this time it counts as not completed. */
+  readonly endsAt: Instant;
+  /**
+   * Number and expiry of the card, sealed by the vault for this payment, in base64. Kept until the
+   * outcome is known, so that a process that dies during the challenge does not end the payment.
+   * The security code is never stored.
+   */
+  readonly sealedCard: string;
 }
 
 /** cof_info (interface 3.6): the initiator and the reason of a payment with a stored card. */

@@ -1,5 +1,6 @@
 import type { OperationContext } from "../operations/operation.ts";
-import { lapsesAt } from "../payment/due.ts";
+import { settleAuthentication } from "../operations/page-authentication.ts";
+import { authenticationDueAt, lapsesAt } from "../payment/due.ts";
 import type { Payment } from "../payment/payment.ts";
 import { advanceRefund } from "./advance-refund.ts";
 import { expireAuthorization } from "./expire-authorization.ts";
@@ -18,9 +19,11 @@ export async function doDueWork(context: OperationContext, seen: Payment): Promi
     payment = await recoverPayment(context, payment);
   else if ((lapsesAt(payment) ?? Number.POSITIVE_INFINITY) <= now)
     payment =
-      payment.state === "opened"
+      payment.state === "opened" || payment.state === "authenticating"
         ? await expirePage(context, payment)
         : await expireAuthorization(context, payment);
+  else if ((authenticationDueAt(payment) ?? Number.POSITIVE_INFINITY) <= now)
+    payment = await settleAuthentication(context, payment, "recovery");
   for (const { id, dueAt } of seen.refunds) {
     if (dueAt !== undefined && dueAt <= now) payment = await advanceRefund(context, payment, id);
   }

@@ -504,9 +504,17 @@ export class World {
       ...withMerchantId(it, alias),
       name: acquirer,
     }));
+    const authenticator =
+      from?.authenticator.copy(clock) ??
+      new SimulatedAuthenticator(
+        clock,
+        sha256(`cofre world authentication 1\0${seed}`),
+        maxAuthentications,
+      );
     const paymentService = createPaymentService({
       store,
       vault,
+      authenticator,
       connectors: connectorsOf(connectors, this.#dependencies.reportDropped),
       clock,
       random,
@@ -539,13 +547,6 @@ export class World {
           ? undefined
           : whileCurrent(recording, () => this.#state.totals === totals),
     });
-    const authenticator =
-      from?.authenticator.copy(clock) ??
-      new SimulatedAuthenticator(
-        clock,
-        sha256(`cofre world authentication 1\0${seed}`),
-        maxAuthentications,
-      );
     return {
       store,
       totals,

@@ -1,5 +1,4 @@
 import type { Config } from "../config/settings.ts";
-import { SimulatedAuthenticator } from "../authentication/simulated-authenticator.ts";
 import { describedCards } from "../sandbox/test-cards.ts";
 import { interfaceHosts } from "../certificates/hosts.ts";
 import { type EndpointsParts, serverEndpoints } from "../http/endpoints.ts";
@@ -26,11 +25,6 @@ import { ownRandom, type WatchedPorts } from "./ports.ts";
 import { startJobs } from "./jobs.ts";
 import { ProductionAlarms } from "./production-alarms.ts";
 import type { Services } from "./services.ts";
-
-/** From which the values of simulated authentications are derived. */
-const secretBytes = 32;
-/** In memory, of all accounts of this server together. */
-const maxAuthentications = 10_000;
 
 interface ServerDependencies {
   readonly foundation: Foundation;
@@ -168,16 +162,12 @@ function endpointsParts(
   services: Services,
   { clock, log, ready, consoleUsers, publicKeyLimits, origin }: EndpointsNeeds,
 ): EndpointsParts {
-  const { own, paymentServices, policies, simulatorNames, instruct, users } = services;
+  const { own, paymentServices, policies, simulatorNames, authenticator, instruct, users } =
+    services;
   const sandboxDeps: SandboxDeps = {
     loseNextAuthorization: (id) =>
       instruct(id, { next: "lose_answer", times: 1, message: "authorize" }),
   };
-  // Undefined when another server carries out payments: nothing is simulated then.
-  const authenticator =
-    simulatorNames.length > 0
-      ? new SimulatedAuthenticator(clock, ownRandom.bytes(secretBytes), maxAuthentications)
-      : undefined;
   const names = [config.host, ...(config.ownNames ?? [])].map((name) => name.toLowerCase());
   return {
     environment: config.environment,

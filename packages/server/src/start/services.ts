@@ -1,4 +1,5 @@
 import type { Config } from "../config/settings.ts";
+import { SimulatedAuthenticator } from "../authentication/simulated-authenticator.ts";
 import { connectors as connectorKinds } from "../connectors/index.ts";
 import type { Sender } from "../delivery/sender.ts";
 import type { Connectors, ReportDropped } from "../connectors/connector.ts";
@@ -44,6 +45,8 @@ export interface Services {
   readonly connectorNames: readonly string[];
   /** Names of the simulated acquirers among them. */
   readonly simulatorNames: readonly string[];
+  /** Undefined when another server carries out payments: nothing is simulated then. */
+  readonly authenticator: SimulatedAuthenticator | undefined;
   readonly instruct: Instruct;
   readonly worldKeys: NotificationKeys;
   readonly faultQueue: FaultQueue;
@@ -59,6 +62,11 @@ export interface Services {
   /** The store of console users, which verifies its rows. */
   readonly users: CheckedUsers;
 }
+
+/** From which the values of simulated authentications are derived. */
+const secretBytes = 32;
+/** In memory, of all accounts of this server together. */
+const maxAuthentications = 10_000;
 
 /**
  * Recovery starts at most 4 payments in 5 ms and reads at most one page in 20 ms. A payment takes a
@@ -86,9 +94,13 @@ export async function openServices(
     config.environment === "sandbox" ? new Recorder({ elapsedMs: systemElapsed }) : undefined;
   const recording = config.requestLog === "true" ? recorder : undefined;
   const shared = sharedParts(config, recording, log, ports);
+  const authenticator =
+    acquirers.simulators.size > 0
+      ? new SimulatedAuthenticator(ports.clock, ownRandom.bytes(secretBytes), maxAuthentications)
+      : undefined;
   const { own, users } = await openOwnService(
     config,
-    { foundation, shared, sender: egress.own, connectors: acquirers.connectors },
+    { foundation, shared, sender: egress.own, connectors: acquirers.connectors, authenticator },
     log,
     ports,
     parts,
@@ -112,6 +124,7 @@ export async function openServices(
     policies,
     connectorNames: acquirers.connectors.names,
     simulatorNames: [...acquirers.simulators.keys()],
+    authenticator,
     instruct: instructing(sandbox.paymentServices, acquirers.simulators),
     recorder,
     recording,
@@ -168,11 +181,12 @@ interface OwnServiceDependencies {
   readonly shared: SharedParts;
   readonly sender: Sender;
   readonly connectors: Connectors;
+  readonly authenticator: SimulatedAuthenticator | undefined;
 }
 
 async function openOwnService(
   config: Config,
-  { foundation, shared, sender, connectors }: OwnServiceDependencies,
+  { foundation, shared, sender, connectors, authenticator }: OwnServiceDependencies,
   log: Log,
   ports: WatchedPorts,
   parts: AsyncDisposableStack,
@@ -188,6 +202,7 @@ async function openOwnService(
     macs: keys.macs,
     store,
     connectors,
+    authenticator,
     random,
     deliveryRandom: ownRandom,
     secretRandom: random,

@@ -1,9 +1,10 @@
 import type { TokenDigest } from "../kernel/ids.ts";
-import type { Instant } from "../kernel/instant.ts";
+import { type Instant, laterBy } from "../kernel/instant.ts";
 import type { Money } from "../kernel/money.ts";
 import type { PaymentPage } from "../payment/payment.ts";
 import type {
   DeclineReason,
+  PaymentAuthentication,
   PaymentOrder,
   StoredCredential,
   ThreeDSecure,
@@ -92,7 +93,17 @@ type PackedPage = readonly [
   redirectUrl: PackedText,
   tries: number,
   declined: DeclineReason | 0,
-  ...refusedCards: string[],
+  /** The authentication, if one is under way, and the masks of refused cards. */
+  ...rest: (PackedAuthentication | string)[],
+];
+type PackedAuthentication = readonly [
+  id: string,
+  startedAt: Instant,
+  checks: number,
+  /** Both relative to `startedAt`. */
+  recheckAtMs: number,
+  endsAtMs: number,
+  sealedCard: string,
 ];
 
 export function orderToJson(order: PaymentOrder): string {
@@ -347,6 +358,7 @@ function packPage({
   tries,
   declined,
   refusedCards,
+  authentication,
 }: PaymentPage): PackedPage {
   return [
     lapsesAt,
@@ -356,6 +368,7 @@ function packPage({
     redirectUrl ?? 0,
     tries,
     declined ?? 0,
+    ...(authentication === undefined ? [] : [packAuthentication(authentication)]),
     ...refusedCards,
   ];
 }
@@ -368,8 +381,9 @@ function unpackPage([
   redirectUrl,
   tries,
   declined,
-  ...refusedCards
+  ...rest
 ]: PackedPage): PaymentPage {
+  const authentication = rest.find((each) => typeof each !== "string");
   return {
     lapsesAt,
     paymentTypes,
@@ -377,7 +391,39 @@ function unpackPage([
     redirectUrl: unpacked(redirectUrl),
     tries,
     declined: declined === 0 ? undefined : declined,
-    refusedCards,
+    refusedCards: rest.filter((each) => typeof each === "string"),
+    ...(authentication === undefined
+      ? {}
+      : { authentication: unpackAuthentication(authentication) }),
+  };
+}
+
+function packAuthentication({
+  id,
+  startedAt,
+  checks,
+  recheckAt,
+  endsAt,
+  sealedCard,
+}: PaymentAuthentication): PackedAuthentication {
+  return [id, startedAt, checks, recheckAt - startedAt, endsAt - startedAt, sealedCard];
+}
+
+function unpackAuthentication([
+  id,
+  startedAt,
+  checks,
+  recheckAtMs,
+  endsAtMs,
+  sealedCard,
+]: PackedAuthentication): PaymentAuthentication {
+  return {
+    id,
+    startedAt,
+    checks,
+    recheckAt: laterBy(startedAt, recheckAtMs),
+    endsAt: laterBy(startedAt, endsAtMs),
+    sealedCard,
   };
 }
 

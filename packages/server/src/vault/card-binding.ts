@@ -21,15 +21,19 @@ export function aadOf(
   format: number,
   keyVersion: number,
 ): Uint8Array {
-  const { merchantId, tokenDigest, recordVersion } = owner;
+  const { merchantId, recordVersion } = owner;
   assert(
     Number.isInteger(recordVersion) && recordVersion >= 0 && recordVersion <= highestVersion,
     "a record version is a whole number of 32 bits",
   );
-  let at = writeText("card", 0);
+  const [kind, row] =
+    "payment" in owner
+      ? (["payment card", owner.payment] as const)
+      : (["card", owner.tokenDigest] as const);
+  let at = writeText(kind, 0);
   at = writeText(installation, at);
   at = writeText(merchantId, at);
-  at = writeText(tokenDigest, at);
+  at = writeText(row, at);
   at = writeNumber(recordVersion, at);
   at = writeNumber(format, at);
   at = writeNumber(keyVersion, at);

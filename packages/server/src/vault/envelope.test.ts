@@ -187,7 +187,12 @@ function commitmentFor(keyVersion: number, dataKey: Uint8Array): Buffer {
 
 function aadFor({ installation, owner }: CardBinding, keyVersion: number): Buffer {
   const fields = [
-    ...["card", installation, owner.merchantId, owner.tokenDigest].map((text) => Buffer.from(text)),
+    ...[
+      "card",
+      installation,
+      owner.merchantId,
+      "tokenDigest" in owner ? owner.tokenDigest : "",
+    ].map((text) => Buffer.from(text)),
     ...[owner.recordVersion, 1, keyVersion].map(bigEndian),
   ];
   return Buffer.concat(fields.flatMap((field) => [Buffer.of(0, field.length), field]));

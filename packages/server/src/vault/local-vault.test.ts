@@ -10,10 +10,10 @@ import { Keyring } from "./keyring.ts";
 import { createLocalVault } from "./local-vault.ts";
 import { maskOf } from "./mask.ts";
 import { createMemoryKeyProvider, createMemoryWrappedKeyStore } from "./memory-key-provider.ts";
-import type { CardOwner } from "./vault.ts";
+import type { CardOwner, TokenOwner } from "./vault.ts";
 
 const random = new SystemRandom();
-const owner: CardOwner = {
+const owner: TokenOwner = {
   merchantId: "0a1b2c3d" as MerchantId,
   tokenDigest: hash("sha256", "token") as TokenDigest,
   recordVersion: 1,
@@ -53,6 +53,31 @@ test("a card that is in another place, under unknown keys or altered is refused 
     await assert.rejects(attempt, { name: "VaultError", message: "the card could not be opened" });
   }
   assert.deepEqual(calls, []);
+});
+
+test("a card that is sealed for a payment opens for that payment and try alone", async () => {
+  const { vault } = await newVault();
+  const merchantId = owner.merchantId;
+  const payment = { merchantId, payment: "0a".repeat(24), recordVersion: 1 };
+  const ref = await vault.put(cardOf("4111111111111111"), payment);
+  const digits = await vault.use(ref, payment, async ({ pan }) =>
+    Buffer.from(pan.reveal()).toString(),
+  );
+  assert.equal(digits, "4111111111111111");
+  const stored = await vault.put(cardOf("4111111111111111"), owner);
+  for (const attempt of [
+    vault.use(ref, { ...payment, recordVersion: 2 }, async () => undefined),
+    vault.use(ref, { ...payment, payment: "0b".repeat(24) }, async () => undefined),
+    vault.use(ref, { ...payment, merchantId: "0a1b2c3e" as MerchantId }, async () => undefined),
+    // The same text in the place of a token's digest.
+    vault.use(
+      ref,
+      { merchantId, tokenDigest: payment.payment as TokenDigest, recordVersion: 1 },
+      async () => undefined,
+    ),
+    vault.use(stored, { ...payment, payment: owner.tokenDigest }, async () => undefined),
+  ])
+    await assert.rejects(attempt, { name: "VaultError" });
 });
 
 test("a card comes out as it went in, and the caller still owns its own", async () => {

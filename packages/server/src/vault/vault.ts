@@ -6,13 +6,25 @@ import type { CardRef, StoredCard } from "./stored-card.ts";
  * What a sealed card is bound to. The envelope's additional authenticated data has these and the
  * installation, so a ciphertext that is moved to another row, merchant or installation never opens.
  */
-export interface CardOwner {
+export type CardOwner = TokenOwner | PaymentOwner;
+
+/** A stored card. */
+export interface TokenOwner {
   readonly merchantId: MerchantId;
   readonly tokenDigest: TokenDigest;
   /**
    * Version of the card record; a card that is sealed again gets a new data key and the next
    * number.
    */
+  readonly recordVersion: number;
+}
+
+/** A card that a payment needs until its authentication has ended. */
+export interface PaymentOwner {
+  readonly merchantId: MerchantId;
+  /** 48 hex characters. */
+  readonly payment: string;
+  /** The number of the try on the payment's page. */
   readonly recordVersion: number;
 }
 

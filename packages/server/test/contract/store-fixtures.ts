@@ -365,6 +365,7 @@ export function newAccount(id: MerchantId, over: Partial<Account> = {}): Account
       acquirerName: "EBANX",
       createToken: true,
       requireCvv: false,
+      pageAuthentication: "strict",
       notificationUrl: "",
       responseUrl: "",
       receiptEmail: "",

@@ -551,9 +551,35 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
         declined: "high_risk",
         refusedCards: ["636297xxxxxx7013", "411111xxxxxx1111"],
       } as const;
-      const open: Payment = {
+      const challenged: Payment = {
         ...stored,
         version: 3,
+        state: "authenticating",
+        attempt: undefined,
+        order: {
+          ...stored.order,
+          page: {
+            ...page,
+            tries: 1,
+            refusedCards: ["411111xxxxxx1111"],
+            authentication: {
+              id: "3f2504e0-4f89-41d3-9a0c-0305e82c3301",
+              startedAt: instant(start + 100),
+              checks: 2,
+              recheckAt: instant(start + 20_000),
+              endsAt: instant(start + 720_100),
+              sealedCard: Buffer.from("sealed").toString("base64"),
+            },
+          },
+        },
+      };
+      await store.commit(given.paymentChange(challenged));
+      assert.deepEqual(await store.paymentById(merchantA, first.id), challenged);
+      assert.deepEqual([await due(19_999), await due(20_000)], [[], ["order-1"]]);
+
+      const open: Payment = {
+        ...stored,
+        version: 4,
         state: "opened",
         attempt: undefined,
         order: { ...stored.order, page: declined },
@@ -562,7 +588,7 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
       assert.deepEqual(await store.paymentById(merchantA, first.id), open);
       assert.deepEqual(await due(60_000), ["order-2", "order-1"]);
       assert.equal(
-        (await store.commit(given.paymentChange({ ...tried, version: 3 }))).outcome,
+        (await store.commit(given.paymentChange({ ...tried, version: 4 }))).outcome,
         "stale",
       );
       assert.deepEqual(await store.paymentById(merchantA, first.id), open);

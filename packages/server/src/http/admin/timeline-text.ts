@@ -39,6 +39,12 @@ const facts = {
   try_declined: "The card was declined, and the customer may try another one",
   page_cancelled: "The merchant cancelled the hosted page: no card can be charged on it any more",
   page_lapsed: "The hosted page expired: no card can be charged on it any more",
+  authentication_started: "3-D Secure was started: the bank asks the customer for a proof",
+  authentication_passed: "The customer passed 3-D Secure",
+  authentication_failed: "The customer did not pass 3-D Secure, and the payment is declined",
+  authentication_unanswered: "The outcome of 3-D Secure is not known yet",
+  try_not_authenticated:
+    "The customer did not pass 3-D Secure with this card, and may try another one",
   review_accepted: "The reviewer accepted the payment",
   review_rejected: "The reviewer rejected the payment: the hold is released",
   capture_sent: "The capture was recorded and sent to the acquirer",

@@ -247,6 +247,7 @@ describe("the answer of a payment", () => {
     assert.deepEqual(rows, [
       ["received", "PE", false, false],
       ["opened", "OP", false, null],
+      ["authenticating", "PE", false, false],
       ["authorizing", "PE", false, false],
       ["authorized", "PE", true, true],
       ["in_review", "PE", true, false],

@@ -29,6 +29,7 @@ interface StateRow {
 const stateRows = {
   received: { status: "PE", preApproved: false, captureAvailable: false, says: "waiting" },
   opened: { status: "OP", preApproved: false, captureAvailable: false, says: "waiting" },
+  authenticating: { status: "PE", preApproved: false, captureAvailable: false, says: "waiting" },
   authorizing: { status: "PE", preApproved: false, captureAvailable: false, says: "waiting" },
   authorized: { status: "PE", preApproved: true, captureAvailable: true, says: "verdict" },
   // Approved by the issuer, waiting for a review: OK, but not capturable yet (interface 4.2).
