@@ -393,6 +393,18 @@ function observe({ status_code: code, status_message: message }) {
 }
 
 /**
+ * Whether an order or a disabled root key has stopped card operations. Rejects when the server does
+ * not answer.
+ * @returns {Promise<boolean>}
+ */
+export async function areCardsStopped() {
+  const response = await fetch("/readyz", { signal: AbortSignal.timeout(longestMs) });
+  /** @type {unknown} */
+  const answer = await response.json();
+  return isObject(answer) && answer["cards"] === "stopped";
+}
+
+/**
  * The paths of this server, requested once.
  * @type {Promise<ReadonlySet<string>> | undefined}
  */

@@ -139,6 +139,8 @@ export const messages = /** @type {const} */ ({
   "side.paused": "{zone}, paused",
   "side.receivers_off": { one: "{count} off", other: "{count} off" },
   "side.remove_key": "Remove key",
+  "side.cards_stopped":
+    "Card operations are stopped. No card is stored or opened; everything else works.",
   "side.sandbox": "sandbox",
   "side.shortcuts": "Shortcuts",
   "side.sign_out": "Sign out",

@@ -146,6 +146,8 @@ export const messages = {
   "side.paused": "{zone}, en pausa",
   "side.receivers_off": { one: "{count} inactivo", other: "{count} inactivos" },
   "side.remove_key": "Quitar llave",
+  "side.cards_stopped":
+    "Las operaciones con tarjetas están detenidas. No se guarda ni se abre ninguna tarjeta; todo lo demás funciona.",
   "side.sandbox": "sandbox",
   "side.shortcuts": "Atajos",
   "side.sign_out": "Cerrar sesión",

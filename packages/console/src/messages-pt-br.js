@@ -144,6 +144,8 @@ export const messages = {
   "side.paused": "{zone}, pausado",
   "side.receivers_off": { one: "{count} inativo", other: "{count} inativos" },
   "side.remove_key": "Remover chave",
+  "side.cards_stopped":
+    "As operações com cartões estão paradas. Nenhum cartão é guardado nem aberto; todo o resto funciona.",
   "side.sandbox": "sandbox",
   "side.shortcuts": "Atalhos",
   "side.sign_out": "Sair",

@@ -1,6 +1,6 @@
 // The side bar: the open account with its clock, and the links to the views.
 import { useEffect, useRef, useState } from "preact/hooks";
-import { call, isAboutKey, subjectOfTab } from "./api.js";
+import { areCardsStopped, call, isAboutKey, subjectOfTab } from "./api.js";
 import { problemText, say, shown } from "./shown.js";
 import { exactMinute, timeOf, timeOfDay, utcText } from "./format.js";
 import { html } from "./html.js";
@@ -8,7 +8,7 @@ import { keepLanguage, language, languageOptions, t } from "./language.js";
 import { refreshNow } from "./poll.js";
 import { countReceivers } from "./receivers.js";
 import { mayDo } from "./session.js";
-import { clock, counters, shell, stateCounts } from "./state.js";
+import { cardsStopped, clock, counters, shell, stateCounts } from "./state.js";
 import { own, roleWords } from "./words.js";
 import { movedWords } from "./worlds.js";
 import { chosenZone, keepZone, offsetText, ownZone, plainText, zoneOptions } from "./zone.js";
@@ -31,6 +31,7 @@ export function SideBar(actions) {
           >${world === undefined ? t("side.sandbox") : t("side.world", { name: shown(world) })}</span
         >
       </p>
+      ${cardsStopped.value && html`<p class="stopped" role="alert">${t("side.cards_stopped")}</p>`}
       ${links.length > 0 && html`<${ClockBox} />`}
       ${links.length > 0 ? html`<${Navigation} ...${actions} />` : html`<${Choices} />`}
     </div>
@@ -269,7 +270,10 @@ export async function watchAccount(onWorld) {
     if (!document.hidden && shell.value.links.length > 0 && subject !== refused) {
       try {
         await refreshClock(onWorld);
-        if (turn % turnsOfCounters === 0) await refreshCounters();
+        if (turn % turnsOfCounters === 0) {
+          cardsStopped.value = await areCardsStopped();
+          await refreshCounters();
+        }
       } catch (error) {
         if (isAboutKey(error)) refused = subject;
       }

@@ -35,6 +35,9 @@ export const shell = signal({
  */
 export const clock = signal(undefined);
 
+/** Whether card operations are stopped on this server. */
+export const cardsStopped = signal(false);
+
 /**
  * Numbers beside the links, by view: a text, and whether it asks for attention.
  * @type {import("@preact/signals").Signal<Readonly<Record<string, { text: string, isBad?: boolean

@@ -441,6 +441,32 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
     });
   });
 
+  test("while card operations are stopped the side bar says so, in the page's language", async () => {
+    const order = (act: string) =>
+      testServer.postJson("/__cofre/keys", {
+        integration_key: integrationKey,
+        act,
+        reason: "test",
+      });
+    await inConsole("#/payments", async (page) => {
+      const notice = page.getByRole("alert");
+      assert.equal(await notice.count(), 0, "control: served");
+      await order("stop");
+      await notice.filter({ hasText: "Card operations are stopped." }).waitFor();
+      assert.deepEqual(await violations(page), []);
+      await order("resume");
+      await notice.waitFor({ state: "detached" });
+    });
+    await order("stop");
+    await inWindow(
+      async (page) => {
+        await page.goto(`${testServer.url}/#key=${integrationKey}`);
+        await page.getByRole("alert").filter({ hasText: "están detenidas" }).waitFor();
+      },
+      { locale: "es" },
+    ).finally(() => order("resume"));
+  });
+
   test("a payment is captured in part, refunded in part, and its page shows all of it", async () => {
     const { code, hash } = await held();
     await inConsole(`#/payment/${hash}`, async (page) => {
