@@ -58,6 +58,7 @@ export const lanes: readonly Lane[] = [
   lane("clients", "busy", "landing"),
   lane("image", "busy", "landing"),
   lane("custody", "busy", "landing"),
+  lane("custody-outage", "waiting", "landing"),
   lane("recovery", "busy", "landing"),
   lane("tamper", "busy", "landing"),
   lane("production", "waiting", "landing"),
