@@ -458,13 +458,17 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
       await notice.waitFor({ state: "detached" });
     });
     await order("stop");
-    await inWindow(
-      async (page) => {
-        await page.goto(`${testServer.url}/#key=${integrationKey}`);
-        await page.getByRole("alert").filter({ hasText: "están detenidas" }).waitFor();
-      },
-      { locale: "es" },
-    ).finally(() => order("resume"));
+    try {
+      await inWindow(
+        async (page) => {
+          await page.goto(`${testServer.url}/#key=${integrationKey}`);
+          await page.getByRole("alert").filter({ hasText: "están detenidas" }).waitFor();
+        },
+        { locale: "es" },
+      );
+    } finally {
+      await order("resume");
+    }
   });
 
   test("a payment is captured in part, refunded in part, and its page shows all of it", async () => {

@@ -65,10 +65,20 @@ class Load {
       const body = { ...directBody(`load-${(this.#number += 1)}`, changes), integration_key: key };
       const answer = await this.#client.ask(this.#port, "/ws/direct", body);
       if (answer?.["status"] === "SUCCESS") this.#charged += 1;
-      else this.#refused.push(String(answer?.["status_code"] ?? "no answer"));
+      else {
+        const code = answer?.["status_code"];
+        this.#refused.push(typeof code === "string" ? code : "no answer");
+      }
       await sleep(pauseMs);
     }
   }
+}
+
+function tokenOf(answer: Readonly<Record<string, unknown>> | undefined): string {
+  assert.ok(answer !== undefined);
+  const { token } = answer["payment"] as { readonly token?: unknown };
+  assert.ok(typeof token === "string", JSON.stringify(answer));
+  return token;
 }
 
 test(
@@ -116,7 +126,7 @@ test(
       ...directBody("first", { create_token: true }),
       integration_key: key,
     });
-    const token = String((made?.["payment"] as Record<string, unknown>)["token"]);
+    const token = tokenOf(made);
 
     const logged = async (failure: string): Promise<void> =>
       void (await until(
