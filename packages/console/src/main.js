@@ -350,6 +350,8 @@ async function whoWasIt() {
 
 function leave() {
   forgetKey();
+  // A tab that was opened by a link has not asked the others yet, and would get the key back.
+  hasAskedTabs = true;
   void show().then(() => say(t("key.removed")));
 }
 

@@ -177,6 +177,25 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
     assert.ok(logged.includes('"path":"/"'), "control: the page was asked for");
   });
 
+  test("a key that a link has opened is removed from its tab while another tab has it", async () => {
+    const { code } = await made();
+    await inConsole("#/payments", async (page) => {
+      const row = (one: Page) => one.getByRole("link", { name: code, exact: true });
+      await row(page).waitFor();
+      const other = await page.context().newPage();
+      await other.goto(testServer.url);
+      await row(other).waitFor();
+      await page.getByRole("button", { name: "Remove key" }).click();
+      await page.getByLabel("Secret integration key").waitFor();
+      // A tab that asks the other one has its answer by now.
+      const third = await page.context().newPage();
+      await third.goto(testServer.url);
+      await row(third).waitFor();
+      assert.equal(await page.getByLabel("Secret integration key").count(), 1);
+      assert.equal(await page.evaluate("sessionStorage.length"), 0);
+    });
+  });
+
   test("a page of another origin reads nothing of it, nor has it in a frame", async () => {
     const page = await browser.newPage();
     await page.goto(shop.url);
