@@ -1,3 +1,5 @@
+import { memory } from "./pkcs11-frames.ts";
+
 /**
  * Base64 from bytes to bytes. Keys in a service's messages are encoded with it: Buffer's own
  * conversions make a string of the key, which cannot be wiped.
@@ -11,7 +13,9 @@ for (const [value, character] of alphabet.entries()) values[character] = value;
 
 /** With padding (RFC 4648 section 4). The caller wipes it. */
 export function encodeBase64(bytes: Uint8Array): Buffer {
-  const text = Buffer.alloc(Math.ceil(bytes.length / 3) * 4, padding);
+  const text = memory(Math.ceil(bytes.length / 3) * 4);
+  // What the last bytes do not overwrite.
+  if (bytes.length % 3 !== 0) text.set([padding, padding], text.length - 2);
   let at = 0;
   for (let from = 0; from < bytes.length; from += 3) {
     const left = bytes.length - from;
@@ -29,7 +33,7 @@ export function decodeBase64(text: Uint8Array): Buffer | undefined {
   if (text.length % 4 !== 0) return undefined;
   const padded = text.at(-1) !== padding ? 0 : text.at(-2) !== padding ? 1 : 2;
   const digits = text.length - padded;
-  const bytes = Buffer.alloc((text.length / 4) * 3 - padded);
+  const bytes = memory((text.length / 4) * 3 - padded);
   let group = 0;
   for (let at = 0; at < text.length; at += 1) {
     const value = at < digits ? (values[text[at] ?? 0] ?? 255) : 0;
