@@ -31,6 +31,16 @@ describe("the order of the lanes", () => {
     assert.equal(nextOf([], []), undefined);
   });
 
+  test("a lane that sleeps runs beside two others, but beside none that judges times", () => {
+    const [sleeping, another] = [given("f", "sleeping"), given("g", "sleeping")];
+    assert.equal(nextOf([sleeping], [busy, other]), sleeping);
+    assert.equal(nextOf([other], [busy, sleeping]), other);
+    assert.equal(nextOf([waiting], [busy, other, sleeping]), undefined);
+    assert.equal(nextOf([another], [sleeping]), undefined);
+    assert.equal(nextOf([sleeping], [timed]), undefined);
+    assert.equal(nextOf([timed], [sleeping]), undefined);
+  });
+
   test("what judges times runs beside what waits, and else alone", () => {
     assert.equal(nextOf([timed, other], [busy]), other, "another takes its turn");
     assert.equal(nextOf([timed], [busy]), undefined);
@@ -54,9 +64,11 @@ describe("the order of the lanes", () => {
       running.delete(lane);
     });
     assert.deepEqual(ran.toSorted(), lanes.map(({ name }) => name).toSorted());
-    assert.equal(most, 2);
+    assert.equal(most, 3);
     assert.ok(
-      !together.has("busy and timed") && !together.has("timed and timed"),
+      ["busy and timed", "timed and timed", "sleeping and timed"].every(
+        (pair) => !together.has(pair),
+      ),
       [...together].join(", "),
     );
   });
