@@ -1,4 +1,6 @@
 import type { MerchantId } from "../../server/src/kernel/ids.ts";
+import { noRotation } from "../../server/src/key-acts/rotation-orders.ts";
+import { instant } from "../../server/src/kernel/instant.ts";
 import type { Clock } from "../../server/src/kernel/clock.ts";
 import type { Scheduler } from "../../server/src/kernel/scheduler.ts";
 import type { SlotAssignment } from "../../server/src/kernel/slot-assignment.ts";
@@ -21,6 +23,9 @@ interface KeyJobParts {
   readonly auditor: Auditor;
 }
 
+/** Every key was made before: the latest time that a Date has. */
+const ofAnyAge = instant(8_640_000_000_000_000);
+
 /** The jobs check every few seconds, which would be most of a run's work. */
 const pollFactor = 5;
 
@@ -40,13 +45,17 @@ export function startKeyJobs({ opened, auditor, scheduler, ...parts }: KeyJobPar
   new KeyRotationJob({
     ...shared,
     rotation: keyring.rotation,
+    orders: () => noRotation,
     knownEverywhere: undefined,
     report: () => auditor.mark("keys are wrapped again"),
     refused: (key) => auditor.violation(`K4: no key is refused by a rotation: ${key}`),
+    failed: () => undefined,
   }).start();
   new ResealJob({
     ...shared,
     vault,
+    cardsPerSecond: () => noRotation.cardsPerSecond,
+    isUrgent: () => false,
     forget: (merchantId) => keyring.forget(merchantId),
     report: ({ cards, unreadable }) => {
       if (cards > 0) auditor.mark("cards are sealed again");
@@ -66,7 +75,9 @@ export async function rotate(
   const { rotation } = records.keyring;
   try {
     if (act === "epoch") await rotation.makeEpoch();
-    else for (const merchant of merchants) await rotation.replaceMerchantKey(merchant);
+    else
+      for (const merchant of merchants)
+        await rotation.replaceMerchantKey(merchant, ofAnyAge, "retired");
     auditor.mark(`a rotation of ${act} is begun`);
   } catch (error) {
     if (!(error instanceof StoreError || error instanceof KeyringError))

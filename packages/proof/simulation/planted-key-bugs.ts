@@ -63,7 +63,7 @@ export const plantedKeyBugs: readonly PlantedBug[] = [
   {
     name: "a merchant's old key is destroyed when a new one is made",
     file: rotation,
-    find: `return this.#step({ ...before, state, sequence, changedAt: clock.now() }, before);`,
+    find: `return this.#step({ ...before, state, wraps, sequence, changedAt: clock.now() }, before);`,
     replace: `const isOver = before.purpose === "merchant";
     return this.#step({ ...before, state: isOver ? "destroyed" : state, wraps: isOver ? [] : before.wraps, sequence, changedAt: clock.now() }, before);`,
   },

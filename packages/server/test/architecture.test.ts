@@ -157,6 +157,8 @@ const arrows: readonly {
       "decisions/",
       "operations/",
       "stores/key-record-store.ts",
+      "key-acts/rotation-orders.ts",
+      "key-acts/rotation-state.ts",
       "user/user-store.ts",
       "notification/backoff.ts",
       "delivery/delivery.ts",

@@ -152,7 +152,12 @@ export const ways: Readonly<Record<string, readonly (Way | readonly Way[])[]>> =
     not("needs an account of AWS: the custody lane uses moto and local-kms"),
     by("packages/proof/lanes/custody.lane.ts"),
   ],
-  "docs/operate/keys.md": [by("packages/server/test/e2e/key-acts.test.ts")],
+  "docs/operate/keys.md": [
+    by("packages/server/test/e2e/key-acts.test.ts"),
+    by("packages/server/test/e2e/key-rotation.test.ts"),
+    by("packages/server/test/e2e/key-rotation.test.ts"),
+    by("packages/server/test/e2e/key-rotation.test.ts"),
+  ],
   "docs/operate/postgres.md": [
     by("packages/proof/lanes/docs.lane.ts"),
     by("packages/proof/lanes/docs.lane.ts"),

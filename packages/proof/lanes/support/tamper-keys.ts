@@ -46,6 +46,7 @@ export async function judgeKeysOf({ directory, writer }: Place): Promise<JudgeKe
       shared: async () => shared,
       ofMerchant: async (id) => records.filter(({ merchant }) => merchant === id),
       commit: () => Promise.reject(new KeyringError("nothing is written here")),
+      move: () => Promise.reject(new KeyringError("nothing is written here")),
     }),
     random,
     clock: systemClock,

@@ -21,7 +21,7 @@ const shownFingerprint = "sha256:".length + 12;
 
 /** Lists keys from the database; sends acts to the running server. */
 export const keysCommand: ClientCommand = {
-  summary: "list keys, stop card operations, and approve acts upon keys",
+  summary: "list and rotate keys, stop card operations, approve acts",
   details:
     "`status` reads the database, with or without a running server, opens no key, and omits keys of merchants; the check value identifies a key without revealing it. COFRE_ROOT_KEYS_FINGERPRINT may have the fingerprint of the set of root keys. All other words are for the running server. Where the console has sign-in, name an admin with --user: the password and the code of the authenticator app are read from standard input, one per line. docs/operate/keys.md describes the acts.",
   words: ["status", ...actNames, "orders", "approve"],
@@ -35,6 +35,15 @@ export const keysCommand: ClientCommand = {
     "--reason": { form: "TEXT", doc: "all acts: the reason, for the audit log" },
     "--root": { form: "KEYID", doc: "add-root, move-root: key id of the root key" },
     "--now": { doc: "move-root: drop the other root keys without waiting seven days" },
+    "--target": {
+      form: "KEY",
+      doc: "rotate: epoch, merchants or merchant:ID; compromised: epoch or merchant:ID; destroy: a key such as epoch:1 or merchant:ID:1",
+    },
+    "--rate": {
+      form: "N",
+      doc: "reseal: cards that each node encrypts again in a second; 0 pauses that",
+    },
+    "--accept-outage": { doc: "destroy: also if keys or cards need the key, which are lost then" },
     "--check": { form: "CHECK", doc: "approve: the check that `orders` shows with the request" },
     "--user": { form: "NAME", doc: "name of an admin who signs in, instead of --key" },
     "--dry-run": { doc: "check the act on the server without carrying it out" },
@@ -44,6 +53,7 @@ export const keysCommand: ClientCommand = {
     "cofre keys status",
     "cofre keys stop --reason leak --user ana",
     "cofre keys resume --reason solved --user ana",
+    "cofre keys rotate --target epoch --reason yearly --user ana",
     "cofre keys orders --user other",
     "cofre keys approve 2 --check 0a1b2c3d4e5f --user other",
   ],
@@ -97,19 +107,33 @@ interface ShownKey {
   readonly age_days: number;
   readonly wrapped_by: readonly string[];
   readonly check: string;
+  /** `due_soon`: its period ends within 30 days. */
+  readonly period: "due" | "due_soon" | undefined;
+}
+
+/** How long an epoch key may be current, and when its end is announced; in days. */
+const epochDays = 365;
+const announcedDays = 30;
+
+function periodOf({ purpose, state }: KeyRecord, ageDays: number): ShownKey["period"] {
+  if (purpose !== "epoch" || state !== "current" || ageDays < epochDays - announcedDays)
+    return undefined;
+  return ageDays < epochDays ? "due_soon" : "due";
 }
 
 function shownKey(record: KeyRecord, now: Instant): ShownKey {
+  const ageDays = Math.max(0, Math.floor((now - record.createdAt) / day));
   return {
     key: keyNameOf(record),
     state: record.state,
     made: formatInstant(record.createdAt),
-    age_days: Math.max(0, Math.floor((now - record.createdAt) / day)),
+    age_days: ageDays,
     wrapped_by: record.wraps.flatMap(({ root, bytes }) => {
       const recovery = recoverableKeyOf(bytes)?.recoveryKey;
       return recovery === undefined ? [root] : [root, `recovery ${recovery}`];
     }),
     check: Buffer.from(record.check).toString("hex").slice(0, shownCheck).toUpperCase(),
+    period: periodOf(record, ageDays),
   };
 }
 
@@ -165,4 +189,9 @@ function printTable(
     host.print(`set ${set.version} of root keys, fingerprint ${set.fingerprint}`);
   host.print(host.styled("heading", line(heads)));
   for (const row of rows) host.print(line(row));
+  for (const { key, period, age_days: days } of keys)
+    if (period !== undefined)
+      host.print(
+        `warning: ${key} is ${days} days old; an epoch key is replaced after ${epochDays} days: cofre keys rotate --target epoch`,
+      );
 }

@@ -1,3 +1,4 @@
+import { ownValue } from "../kernel/own.ts";
 import { type ActRow, actNames, actRows } from "../key-acts/act-table.ts";
 import { ClientProblem } from "./client-problem.ts";
 import {
@@ -26,16 +27,20 @@ function fieldsOf({ word, paths, flags }: CommandCall): Answer {
   const [number] = paths;
   const act = actNames.find((name) => name === word);
   const row: ActRow | undefined = act === undefined ? undefined : actRows[act];
-  const names = Object.keys(row?.parameters ?? {});
-  for (const option of ["reason", "check", "root"]) {
-    const isOwn = names.includes(option) || (word === "approve" && option === "check");
-    if (flags.has(`--${option}`) === isOwn) continue;
-    throw new ClientProblem(
-      isOwn
-        ? `\`cofre keys ${printable(word)}\` needs --${option}.`
-        : `--${option} is not for \`cofre keys ${printable(word)}\`.`,
-      { misuse: true },
-    );
+  const parameters = row?.parameters ?? {};
+  const names = Object.keys(parameters);
+  for (const option of ["reason", "target", "rate", "accept-outage", "root", "check"]) {
+    const parameter = ownValue(parameters, parameterOf(option));
+    const isForApproval = word === "approve" && option === "check";
+    const isGiven = flags.has(`--${option}`);
+    if (isGiven && parameter === undefined && !isForApproval)
+      throw new ClientProblem(`--${option} is not for \`cofre keys ${printable(word)}\`.`, {
+        misuse: true,
+      });
+    if (!isGiven && (isForApproval || parameter?.isRequired === true))
+      throw new ClientProblem(`\`cofre keys ${printable(word)}\` needs --${option}.`, {
+        misuse: true,
+      });
   }
   if (flags.has("--now") && !names.includes("now"))
     throw new ClientProblem(`--now is not for \`cofre keys ${printable(word)}\`.`, {
@@ -47,10 +52,21 @@ function fieldsOf({ word, paths, flags }: CommandCall): Answer {
   if (act === undefined) return {};
   const given = Object.fromEntries(
     names
-      .filter((name) => flags.has(`--${name}`))
-      .map((name) => [name, name === "now" ? "true" : flags.get(`--${name}`)]),
+      .filter((name) => flags.has(optionOf(name)))
+      .map((name) => [
+        name,
+        name === "now" || name === "accept_outage" ? "true" : flags.get(optionOf(name)),
+      ]),
   );
   return { ...given, act, ...(flags.has("--dry-run") ? { dry_run: "true" } : {}) };
+}
+
+function parameterOf(option: string): string {
+  return option.replace("-", "_");
+}
+
+function optionOf(parameter: string): string {
+  return `--${parameter.replace("_", "-")}`;
 }
 
 /** Signs the admin of --user in for this call, and out again. */
@@ -97,7 +113,30 @@ function sentenceAbout({
   return `Requested: ${name}. Another admin approves it until ${printable(endsAt)} with: cofre keys approve ${Number(number)} --check ${printable(check)}`;
 }
 
-function printState({ cards, requests }: Answer, host: CommandHost): void {
+function printRotation(rotation: unknown, host: CommandHost): void {
+  if (!isRecord(rotation)) return;
+  const {
+    epoch,
+    next_epoch: next,
+    keys_to_wrap: left,
+    cards_per_second: rate,
+    resealing,
+  } = rotation;
+  const waits = next === undefined ? "" : `, epoch ${Number(next)} waits for all nodes`;
+  host.print(
+    `keys   epoch ${Number(epoch)}${waits}, ${Number(left)} keys to wrap again, ${Number(rate)} cards per second`,
+  );
+  const list: readonly unknown[] = Array.isArray(resealing) ? resealing : [];
+  for (const each of list.filter(isRecord)) {
+    const { merchant, key_version: version, percent, seconds_left: seconds } = each;
+    const ends = seconds === undefined ? "" : `, ${Number(seconds)} s left`;
+    host.print(
+      `cards  of merchant ${printable(merchant)} under key ${Number(version)}: ${Number(percent)} % read${ends}`,
+    );
+  }
+}
+
+function printState({ cards, requests, rotation }: Answer, host: CommandHost): void {
   const { state, cause, since, by, reason } = isRecord(cards) ? cards : {};
   host.print(
     cause === "root_denied"
@@ -106,6 +145,7 @@ function printState({ cards, requests }: Answer, host: CommandHost): void {
         ? `cards  stopped since ${printable(since)} by ${printable(by)}: ${printable(reason)}`
         : `cards  ${printable(state)}`,
   );
+  printRotation(rotation, host);
   const list: readonly unknown[] = Array.isArray(requests) ? requests : [];
   for (const request of list.filter(isRecord)) {
     const { number, act, parameters, by: requester, ends_at: endsAt, check } = request;

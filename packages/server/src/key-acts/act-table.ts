@@ -35,14 +35,48 @@ export const actRows = {
     people: 2,
     parameters: { root, reason, now: { form: /^true$/, isRequired: false } },
   },
+  /** Makes a new epoch key, or new keys of merchants. */
+  rotate: {
+    people: 1,
+    parameters: {
+      reason,
+      target: { form: /^(?:epoch|merchants|merchant:[0-9a-f]{8})$/, isRequired: true },
+    },
+  },
+  /** Sets how many cards a node encrypts again in a second; 0 pauses that. */
+  reseal: {
+    people: 1,
+    parameters: { reason, rate: { form: /^(?:0|[1-9]\d{0,4})$/, isRequired: true } },
+  },
+  /** Replaces keys that others may know: all of them (`epoch`), or those of a merchant. */
+  compromised: {
+    people: 1,
+    parameters: {
+      reason,
+      target: { form: /^(?:epoch|merchant:[0-9a-f]{8})$/, isRequired: true },
+    },
+  },
+  /** Destroys a key that only opens, as soon as nothing needs it. */
+  destroy: {
+    people: 2,
+    parameters: {
+      reason,
+      target: { form: /^(?:epoch|merchant:[0-9a-f]{8}):[1-9]\d{0,8}$/, isRequired: true },
+      accept_outage: { form: /^true$/, isRequired: false },
+    },
+  },
 } as const satisfies Readonly<Record<string, ActRow>>;
 
 export type ActName = keyof typeof actRows;
 
 export const actNames = Object.keys(actRows) as readonly ActName[];
 
-/** Why an act cannot be done now. `not_stopped`: no stop order is in force. */
-export const actProblems = ["not_stopped"] as const;
+/**
+ * Why an act cannot be done now. `not_stopped`: no stop order is in force. `no_such_key`: no key of
+ * this name only opens. `in_use`: keys or cards need the key. `no_records`: the installation keeps
+ * its keys in files.
+ */
+export const actProblems = ["not_stopped", "no_such_key", "in_use", "no_records"] as const;
 export type ActProblem = (typeof actProblems)[number];
 
 export type ActParameters = Readonly<Record<string, string>>;

@@ -29,6 +29,10 @@ const checks: Readonly<Record<ActName, ActCheck>> = {
   "add-root": () => undefined,
   "move-root": () => undefined,
   resume: ({ stop }) => (stop === undefined ? "not_stopped" : undefined),
+  rotate: () => undefined,
+  reseal: () => undefined,
+  compromised: () => undefined,
+  destroy: () => undefined,
 };
 
 /** What an act reports, for the answer. */
@@ -41,6 +45,8 @@ type ActReport = Readonly<Record<string, string | number | boolean>>;
 export type ActPerformers = Readonly<
   Partial<Record<ActName, (parameters: ActParameters, number: number) => Promise<ActReport>>>
 >;
+/** Acts that are possible only with certain stored keys. */
+export type KeyCheck = (act: ActName, parameters: ActParameters) => Promise<ActProblem | undefined>;
 
 export type ActRefusal =
   | { readonly kind: "unknown_act" }
@@ -95,6 +101,7 @@ interface KeyActsParts {
   readonly orders: KeyOrders;
   readonly users: Pick<UserStore, "user">;
   readonly perform: ActPerformers;
+  readonly checkKeys: KeyCheck;
 }
 
 /**
@@ -122,6 +129,7 @@ export class KeyActs {
     const invalid = invalidParameter(act, parameters);
     if (invalid !== undefined) throw new KeyActRefused({ kind: "parameter", name: invalid });
     const needsApproval = needsOtherAdmin(actRows[act], by);
+    await this.#refuseByKeys(act, parameters);
     if (isDryRun) {
       refuseProblem(act, parameters, await this.state());
       return { result: "checked", act, needsApproval };
@@ -164,6 +172,7 @@ export class KeyActs {
       const { act: name, parameters } = approved;
       refuseProblem(name, parameters, state);
       stored.request = approved;
+      await this.#refuseByKeys(name, parameters);
       return {
         body: { kind: "approval", request, check, by },
         event: eventOf({ by, origin }, "key_act_approved", name, parameters, approved),
@@ -177,6 +186,11 @@ export class KeyActs {
   async #done(act: ActName, parameters: ActParameters, number: number): Promise<ActResult> {
     const report = (await this.#parts.perform[act]?.(parameters, number)) ?? {};
     return { result: "done", act, number, report };
+  }
+
+  async #refuseByKeys(act: ActName, parameters: ActParameters): Promise<void> {
+    const problem = await this.#parts.checkKeys(act, parameters);
+    if (problem !== undefined) throw new KeyActRefused({ kind: "not_now", problem });
   }
 
   /** The user who made the request must still be an admin. */

@@ -3,6 +3,7 @@ import { hour, type Instant, laterBy, minute } from "../kernel/instant.ts";
 import type { UserId } from "../user/user.ts";
 import type { KeyOrderRow } from "../vault/records/key-order.ts";
 import { type ActName, actNames, type ActParameters } from "./act-table.ts";
+import { afterRotationAct, noRotation, type RotationOrders } from "./rotation-orders.ts";
 
 /** Who ordered, requested or approved an act. */
 export type OrderedBy =
@@ -63,6 +64,7 @@ export interface OrdersState {
   readonly stop: DoneAct | undefined;
   /** Requests that were made within the last hour, oldest first. */
   readonly requests: readonly OpenRequest[];
+  readonly rotation: RotationOrders;
   readonly root: RootKeyState;
 }
 
@@ -79,6 +81,7 @@ export const noOrders: OrdersState = {
   last: 0,
   stop: undefined,
   requests: [],
+  rotation: noRotation,
   root: { state: "ok", since: undefined, reports: [] },
 };
 
@@ -175,5 +178,6 @@ function contentOf({ act, parameters, by }: OrderContent): OrderContent {
 
 function afterAct(state: OrdersState, done: DoneAct): OrdersState {
   if (done.act === "stop") return { ...state, stop: done };
-  return done.act === "resume" ? { ...state, stop: undefined } : state;
+  if (done.act === "resume") return { ...state, stop: undefined };
+  return { ...state, rotation: afterRotationAct(state.rotation, done.act, done) };
 }

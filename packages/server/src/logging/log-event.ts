@@ -321,12 +321,22 @@ export const logEvents = {
   },
   keys_rotated: {
     level: "info",
-    doc: "A rotation of the epoch key made progress: keys were wrapped again by the current epoch, or that epoch became the current one.",
-    fields: { epoch: "number", rewrapped: "number" },
+    doc: "A rotation made progress: an epoch key became the current one, keys were wrapped again by it, merchants were given new keys, or keys were destroyed.",
+    fields: {
+      epoch: "number",
+      rewrapped: "number",
+      merchants: "number",
+      destroyed: "number",
+    },
+  },
+  epoch_not_made: {
+    level: "error",
+    doc: "An ordered epoch key could not be made, usually because the root key did not answer. It is tried again every three seconds.",
+    fields: { reason: "text" },
   },
   key_not_rotated: {
     level: "error",
-    doc: "A key record was altered by another program, so it stays under its earlier epoch. The log has one line for each key.",
+    doc: "A key record was altered by another program, so it stays as it is. The log has one line for each key.",
     fields: { key: "text" },
   },
   cards_resealed: {

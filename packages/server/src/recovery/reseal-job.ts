@@ -1,6 +1,7 @@
+import type { ResealState } from "../key-acts/rotation-state.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { MerchantId, TokenDigest } from "../kernel/ids.ts";
-import { type Instant, minute, second } from "../kernel/instant.ts";
+import { type Instant, second } from "../kernel/instant.ts";
 import { reportRead, type ReadReport } from "../kernel/job-reads.ts";
 import type { Scheduler } from "../kernel/scheduler.ts";
 import type { SlotAssignment, SlotLease } from "../kernel/slot-assignment.ts";
@@ -11,6 +12,7 @@ import { merchantKeyVersionOf } from "../vault/derived-envelope.ts";
 import { type KeyRecord, keyNameOf } from "../vault/records/key-record.ts";
 import type { StoredCard } from "../vault/stored-card.ts";
 import { type Vault, VaultError } from "../vault/vault.ts";
+import { settledMs } from "./old-keys.ts";
 
 export interface ResealJobParts {
   readonly store: Pick<Store, "cardsOf" | "commit">;
@@ -18,6 +20,10 @@ export interface ResealJobParts {
   readonly vault: Pick<Vault, "use" | "put" | "withMac" | "isGenuine">;
   /** Has the merchant's keys read again. */
   readonly forget: (merchantId: MerchantId) => void;
+  /** Cards that may be encrypted in a second; 0: none. */
+  readonly cardsPerSecond: () => number;
+  /** Whether others may know the key: its cards come first, and without that limit. */
+  readonly isUrgent: (record: KeyRecord) => boolean;
   readonly clock: Clock;
   readonly scheduler: Scheduler;
   /** Each process does the merchants in its slots. */
@@ -38,17 +44,19 @@ export interface ResealProgress {
   readonly unreadable: number;
 }
 
+interface Running extends Pick<ResealState, "merchantId" | "keyVersion"> {
+  readonly beganAt: Instant;
+  /** From 0 to 1. */
+  readonly done: number;
+}
+
 const checkMs = 5 * second;
+/** After the start: what the process before left undone is continued soon. */
+const firstMs = 300;
 /** Merchants' keys per read. */
 const keysPerPage = 100;
-/** Cards per read, and the pause after it: at most 1,000 cards a second, 2 ms at a time. */
+/** Cards per read: 2 ms of this process. */
 const cardsPerPage = 50;
-const pauseMs = 50;
-/**
- * A card that was encrypted under the earlier key just before that key was retired may be committed
- * later. After this time without one, the merchant's cards are not read again by this process.
- */
-const settledMs = 2 * minute;
 const maxSettled = 100_000;
 
 /**
@@ -62,6 +70,7 @@ export class ResealJob {
   #cancelTimer: (() => void) | undefined;
   #round: Promise<void> = Promise.resolve();
   #stopped = false;
+  #current: Running | undefined;
   /** Names of keys without cards. */
   readonly #settled = new Set<string>();
 
@@ -69,8 +78,18 @@ export class ResealJob {
     this.#parts = parts;
   }
 
+  /** What it does at this moment. */
+  get state(): readonly ResealState[] {
+    if (this.#current === undefined) return [];
+    const { merchantId, keyVersion, beganAt, done } = this.#current;
+    const seconds = (this.#parts.clock.now() - beganAt) / second;
+    const secondsLeft =
+      done > 0 && seconds >= 1 ? Math.ceil((seconds / done) * (1 - done)) : undefined;
+    return [{ merchantId, keyVersion, percent: Math.floor(done * 100), secondsLeft }];
+  }
+
   start(): void {
-    this.#schedule();
+    this.#schedule(firstMs);
   }
 
   /** Resolves when the current page has ended. */
@@ -82,6 +101,12 @@ export class ResealJob {
 
   /** Encrypts all cards again that need it, of the merchants in this process's slots. */
   async runOnce(): Promise<void> {
+    const { isUrgent } = this.#parts;
+    await this.#resealUnder(isUrgent);
+    await this.#resealUnder((record) => !isUrgent(record));
+  }
+
+  async #resealUnder(isMeant: (record: KeyRecord) => boolean): Promise<void> {
     const { keys, slotAssignment, reads } = this.#parts;
     let after: KeyRecord | undefined;
     while (!this.#stopped) {
@@ -94,7 +119,7 @@ export class ResealJob {
       for (const record of page) {
         const lease =
           record.merchant === undefined ? undefined : leases.get(slotOf(record.merchant));
-        if (lease !== undefined) await this.#reseal(record, lease);
+        if (lease !== undefined && isMeant(record)) await this.#reseal(record, lease);
       }
       after = page.at(-1);
       if (page.length < keysPerPage) return;
@@ -107,7 +132,10 @@ export class ResealJob {
     const name = keyNameOf(record);
     if (merchant === undefined || this.#settled.has(name)) return;
     const beganAt = clock.now();
-    const [cards, unreadable, isComplete] = await this.#resealCardsOf(merchant, version, lease);
+    this.#current = { merchantId: merchant, keyVersion: version, beganAt, done: 0 };
+    const [cards, unreadable, isComplete] = await this.#resealCardsOf(record, lease).finally(
+      () => (this.#current = undefined),
+    );
     if (cards > 0 || unreadable > 0)
       report({ merchantId: merchant, keyVersion: version, cards, unreadable });
     else if (isComplete && this.#isSettled(beganAt, changedAt) && this.#settled.size < maxSettled)
@@ -120,14 +148,17 @@ export class ResealJob {
   }
 
   async #resealCardsOf(
-    merchantId: MerchantId,
-    version: number,
+    record: KeyRecord,
     lease: SlotLease,
   ): Promise<readonly [cards: number, unreadable: number, isComplete: boolean]> {
-    const { store, scheduler, reads } = this.#parts;
+    const { store, scheduler, reads, cardsPerSecond, isUrgent } = this.#parts;
+    const { merchant: merchantId, version } = record;
     let after: TokenDigest | undefined;
     let [cards, unreadable] = [0, 0];
+    if (merchantId === undefined) return [cards, unreadable, true];
     while (!this.#stopped) {
+      const rate = isUrgent(record) ? undefined : cardsPerSecond();
+      if (rate === 0) break;
       const end = lease.begin();
       // Another process continues.
       if (end === undefined) break;
@@ -143,11 +174,13 @@ export class ResealJob {
         unreadable += done.filter((outcome) => outcome === "unreadable").length;
         if (page.length < cardsPerPage) return [cards, unreadable, true];
         after = page.at(-1)?.tokenDigest;
+        if (after !== undefined && this.#current !== undefined)
+          this.#current = { ...this.#current, done: placeOf(after) };
         if (old.length === 0) continue;
       } finally {
         end();
       }
-      await scheduler.sleep(pauseMs);
+      await scheduler.sleep(rate === undefined ? 1 : Math.ceil((cardsPerPage * second) / rate));
     }
     return [cards, unreadable, false];
   }
@@ -182,12 +215,17 @@ export class ResealJob {
     return outcome === "committed" ? "done" : "missed";
   }
 
-  #schedule(): void {
+  #schedule(ms = checkMs): void {
     if (this.#stopped) return;
-    this.#cancelTimer = this.#parts.scheduler.after(checkMs, () => {
+    this.#cancelTimer = this.#parts.scheduler.after(ms, () => {
       // After a failure the round is repeated.
       this.#round = this.runOnce().catch(() => undefined);
       void this.#round.then(() => this.#schedule());
     });
   }
+}
+
+/** Where a token digest is among all, from 0 to 1: digests are spread evenly. */
+function placeOf(digest: TokenDigest): number {
+  return Number.parseInt(digest.slice(0, 8), 16) / 2 ** 32;
 }

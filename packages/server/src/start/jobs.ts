@@ -1,4 +1,5 @@
 import type { Config } from "../config/settings.ts";
+import { isCompromised } from "../key-acts/rotation-orders.ts";
 import type { ReadReport } from "../kernel/job-reads.ts";
 import type { Log } from "../logging/log-event.ts";
 import { withKeyMac } from "../operations/account-directory.ts";
@@ -13,6 +14,7 @@ import type { RunningStore } from "../stores/store.ts";
 import { lastUnkeyedEntryOf } from "../vault/row-mac.ts";
 import { noPayment, unreadableCards } from "./log-events.ts";
 import type { Incarnation } from "./open-incarnation.ts";
+import type { KeyOrderWatch } from "./key-order-watch.ts";
 import type { EarlierRowKeys, Keys } from "./keys.ts";
 import type { WatchedPorts } from "./ports.ts";
 
@@ -75,37 +77,47 @@ interface KeyJobDependencies {
   readonly keys: Pick<Keys, "keyring" | "vault">;
   readonly slotAssignment: SlotAssignment;
   readonly keyWatch: KeyWatch | undefined;
+  readonly orderWatch: Pick<KeyOrderWatch, "orders">;
   /** Counts failed reads. */
   readonly reads: ReadReport;
 }
 
-/** None in an installation that keeps its keys in files. */
+export interface KeyJobs {
+  readonly rotation: KeyRotationJob;
+  readonly reseal: ResealJob;
+}
+
+/** Undefined in an installation that keeps its keys in files. */
 export function keyJobs(
-  { store, keys, slotAssignment, keyWatch, reads }: KeyJobDependencies,
+  { store, keys, slotAssignment, keyWatch, orderWatch, reads }: KeyJobDependencies,
   { clock, scheduler }: WatchedPorts,
   log: Log,
-): readonly [] | readonly [KeyRotationJob, ResealJob] {
+): KeyJobs | undefined {
   const { keyring, vault } = keys;
-  if (keyring === undefined) return [];
+  if (keyring === undefined) return undefined;
+  const orders = () => orderWatch.orders.state.rotation;
   const knownEverywhere = keyWatch === undefined ? undefined : () => keyWatch.everywhere;
-  const shared = { keys: store.keys, clock, scheduler, slotAssignment, reads };
-  return [
-    new KeyRotationJob({
+  const shared = { store, keys: store.keys, clock, scheduler, slotAssignment, reads };
+  return {
+    rotation: new KeyRotationJob({
       ...shared,
       rotation: keyring.rotation,
       knownEverywhere,
+      orders,
       report: (progress) => log.write({ event: "keys_rotated", ...progress }),
       refused: (key) => log.write({ event: "key_not_rotated", key }),
+      failed: (reason) => log.write({ event: "epoch_not_made", reason }),
     }),
-    new ResealJob({
+    reseal: new ResealJob({
       ...shared,
-      store,
       vault,
+      cardsPerSecond: () => orders().cardsPerSecond,
+      isUrgent: (record) => isCompromised(orders(), record),
       forget: (merchantId) => keyring.forget(merchantId),
       report: ({ merchantId, ...progress }) =>
         log.write({ event: "cards_resealed", merchant: merchantId, ...progress }),
     }),
-  ];
+  };
 }
 
 interface RowUpgradeDependencies {

@@ -42,6 +42,7 @@ export function readOnlyKeyRecords(reads: SharedReads & MerchantReads): KeyRecor
     shared: () => sharedKeyRecords(reads),
     ofMerchant: (merchantId) => recordsOfMerchant(reads, merchantId),
     commit: () => Promise.reject(new KeyringError("the database is open for reading only")),
+    move: () => Promise.reject(new KeyringError("the database is open for reading only")),
   };
 }
 
@@ -59,5 +60,6 @@ export function storedKeyRecords(
       assert(first !== undefined, "something is written");
       return (await audited.commit(clock.now(), [first, ...others])) === "committed";
     },
+    move: (step, acceptsOutage) => audited.commit(clock.now(), [step], acceptsOutage),
   };
 }

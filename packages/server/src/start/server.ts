@@ -24,6 +24,7 @@ import { logHeads, openUsers } from "./open-console-users.ts";
 import { ownRandom, type WatchedPorts } from "./ports.ts";
 import { startJobs } from "./jobs.ts";
 import { ProductionAlarms } from "./production-alarms.ts";
+import { keyCheck, rotationState } from "./rotation-orders.ts";
 import type { Services } from "./services.ts";
 
 interface ServerDependencies {
@@ -158,10 +159,11 @@ interface EndpointsNeeds {
 
 function endpointsParts(
   config: Config,
-  { store, keys, orderWatch, rootMoves }: Foundation,
+  foundation: Foundation,
   services: Services,
   { clock, log, ready, consoleUsers, publicKeyLimits, origin }: EndpointsNeeds,
 ): EndpointsParts {
+  const { store, keys, orderWatch, rootMoves } = foundation;
   const { own, paymentServices, policies, simulatorNames, authenticator, instruct, users } =
     services;
   const sandboxDeps: SandboxDeps = {
@@ -209,7 +211,13 @@ function endpointsParts(
     consoleUsers,
     ready,
     keys: {
-      acts: new KeyActs({ orders: orderWatch.orders, users, perform: rootActs(rootMoves, log) }),
+      acts: new KeyActs({
+        orders: orderWatch.orders,
+        users,
+        perform: rootActs(rootMoves, log),
+        checkKeys: keyCheck(foundation),
+      }),
+      rotation: rotationState(foundation, services.keyJobs),
       senderOf: senderOf(config, {
         consoleUsers,
         clock,

@@ -32,7 +32,14 @@ import { isTestNumber } from "../vault/test-numbers.ts";
 import { refusal } from "../wire/errors/refusal.ts";
 import { type EgressPolicies, egressPolicies } from "./address-policies.ts";
 import type { Foundation } from "./foundation.ts";
-import { checkedUsers, clockSetBackJob, keyJobs, rowUpgradeJob, startJobs } from "./jobs.ts";
+import {
+  checkedUsers,
+  clockSetBackJob,
+  type KeyJobs,
+  keyJobs,
+  rowUpgradeJob,
+  startJobs,
+} from "./jobs.ts";
 import { droppedValues, type OpenConnectors, openConnectors } from "./open-connectors.ts";
 import { ownRandom, type WatchedPorts } from "./ports.ts";
 
@@ -61,6 +68,8 @@ export interface Services {
   readonly recording: Recorder | undefined;
   /** The store of console users, which verifies its rows. */
   readonly users: CheckedUsers;
+  /** Undefined in an installation that keeps its keys in files. */
+  readonly keyJobs: KeyJobs | undefined;
 }
 
 /** From which the values of simulated authentications are derived. */
@@ -98,7 +107,11 @@ export async function openServices(
     acquirers.simulators.size > 0
       ? new SimulatedAuthenticator(ports.clock, ownRandom.bytes(secretBytes), maxAuthentications)
       : undefined;
-  const { own, users } = await openOwnService(
+  const {
+    own,
+    users,
+    keyJobs: jobsOfKeys,
+  } = await openOwnService(
     config,
     { foundation, shared, sender: egress.own, connectors: acquirers.connectors, authenticator },
     log,
@@ -129,6 +142,7 @@ export async function openServices(
     recorder,
     recording,
     users,
+    keyJobs: jobsOfKeys,
   };
 }
 
@@ -190,7 +204,7 @@ async function openOwnService(
   log: Log,
   ports: WatchedPorts,
   parts: AsyncDisposableStack,
-): Promise<Pick<Services, "own" | "users">> {
+): Promise<Pick<Services, "own" | "users" | "keyJobs">> {
   const { store, slotAssignment, keys, incarnation } = foundation;
   const { random, scheduler } = ports;
   const own = createPaymentService({
@@ -226,13 +240,14 @@ async function openOwnService(
             log,
           ),
         ];
-  const ofKeys = keyJobs({ ...foundation, reads: own.readsOf("key_rotation") }, ports, log);
+  const jobsOfKeys = keyJobs({ ...foundation, reads: own.readsOf("key_rotation") }, ports, log);
+  const ofKeys = jobsOfKeys === undefined ? [] : [jobsOfKeys.rotation, jobsOfKeys.reseal];
   await startJobs(
     [setBack, own.cardExpiry, own.retention, ...upgrades, ...ofKeys, own.dispatcher, own.recovery],
     parts,
   );
   logFigures(store, log, ports, parts);
-  return { own, users };
+  return { own, users, keyJobs: jobsOfKeys };
 }
 
 /** Logs the sizes and ages of the database, where the store knows them. */

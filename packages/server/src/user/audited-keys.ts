@@ -44,11 +44,13 @@ export class AuditedKeys {
   async commit(
     at: Instant,
     steps: readonly [KeyStep, ...KeyStep[]],
+    acceptsOutage = false,
   ): Promise<"committed" | "stale" | "in_use"> {
     const [first, ...rest] = steps;
     const change: KeyChange = {
       at,
       changes: [changeOf(first), ...rest.map(changeOf)],
+      acceptsOutage,
       events: eventsOfAll(steps),
     };
     for (let attempts = 1; attempts <= maxAttempts; attempts += 1) {

@@ -1,8 +1,15 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { after, describe, test, type TestContext } from "node:test";
+import type { ActName, ActParameters } from "../../src/key-acts/act-table.ts";
+import {
+  afterRotationAct,
+  isCompromised,
+  noRotation,
+  type RotationOrders,
+} from "../../src/key-acts/rotation-orders.ts";
 import type { MerchantId, TokenDigest } from "../../src/kernel/ids.ts";
-import { instant } from "../../src/kernel/instant.ts";
+import { type Instant, instant, minute } from "../../src/kernel/instant.ts";
 import { allSlots } from "../../src/kernel/slot-assignment.ts";
 import { systemScheduler } from "../../src/kernel/system-scheduler.ts";
 import { epochDeadlineMs, KeyRotationJob } from "../../src/recovery/key-rotation-job.ts";
@@ -14,6 +21,7 @@ import { openEmbeddedStore } from "../../src/stores/embedded/embedded-store.ts";
 import type { KnownKeys } from "../../src/stores/key-record-store.ts";
 import type { RunningStore } from "../../src/stores/store.ts";
 import { merchantKeyVersionOf } from "../../src/vault/derived-envelope.ts";
+import { RootKeyError } from "../../src/vault/key-provider.ts";
 import { createMemoryKeyProvider } from "../../src/vault/memory-key-provider.ts";
 import { createRecordVault } from "../../src/vault/record-vault.ts";
 import { newKeyRecords, RecordKeyring } from "../../src/vault/records/record-keyring.ts";
@@ -35,6 +43,12 @@ class Place {
   now = instant(1_800_000_000_000);
   readonly clock = { now: () => this.now };
   readonly #inner = createMemoryKeyProvider(random);
+  /** Every key so far was made before it; the clock is there now. */
+  later(): Instant {
+    this.now = instant(this.now + 1);
+    return this.now;
+  }
+
   isRootAvailable = true;
   unwraps = 0;
   readonly roots = new RootKeys(
@@ -43,7 +57,7 @@ class Place {
         ...this.#inner,
         unwrap: async (...call) => {
           this.unwraps += 1;
-          if (!this.isRootAvailable) throw new Error("no answer");
+          if (!this.isRootAvailable) throw new RootKeyError("unavailable", "no answer");
           return await this.#inner.unwrap(...call);
         },
       },
@@ -80,6 +94,8 @@ class Node {
   readonly rotation: KeyRotationJob;
   readonly reseal: ResealJob;
   readonly resealed: ResealProgress[] = [];
+  orders: RotationOrders = noRotation;
+  readonly failures: string[] = [];
   readonly refused: string[] = [];
 
   private constructor(
@@ -104,15 +120,20 @@ class Node {
     };
     this.rotation = new KeyRotationJob({
       ...shared,
+      store,
       rotation: keyring.rotation,
+      orders: () => this.orders,
       knownEverywhere,
       report: () => undefined,
       refused: (key) => this.refused.push(key),
+      failed: (reason) => this.failures.push(reason),
     });
     this.reseal = new ResealJob({
       ...shared,
       store,
       vault: this.vault,
+      cardsPerSecond: () => this.orders.cardsPerSecond,
+      isUrgent: (record) => isCompromised(this.orders, record),
       forget: (of) => keyring.forget(of),
       report: (progress) => this.resealed.push(progress),
     });
@@ -129,6 +150,19 @@ class Node {
       clock,
     });
     return new Node(place, store, keyring, options);
+  }
+
+  /** An act that takes effect now. */
+  order(place: Place, act: ActName, parameters: ActParameters): void {
+    this.orders = afterRotationAct(this.orders, act, { parameters, at: place.later() });
+  }
+
+  async statesOf(of?: MerchantId): Promise<readonly string[]> {
+    const records =
+      of === undefined
+        ? (await sharedKeyRecords(this.store.keys)).filter(({ purpose }) => purpose === "epoch")
+        : await this.store.keys.merchantKeyRecords(of, 0, 100);
+    return records.map(({ version, state }) => `${version} ${state}`);
   }
 
   watch(place: Place, node: string): KeyWatch {
@@ -273,7 +307,10 @@ function describeRotation(name: string, open: Open): void {
       assert.ok(first !== undefined);
       const before = await node.card(merchant, first);
 
-      assert.equal(await node.keyring.rotation.replaceMerchantKey(merchant), 2);
+      assert.equal(
+        await node.keyring.rotation.replaceMerchantKey(merchant, place.later(), "retired"),
+        2,
+      );
       const later = await node.storeCard(place, merchant, "later");
       assert.equal(await node.openedUnder(merchant, later), 2);
       assert.equal(await node.openedUnder(merchant, first), 1, "control: not sealed again yet");
@@ -304,7 +341,7 @@ function describeRotation(name: string, open: Open): void {
       const token = await node.storeCard(place, merchant, "card");
       // It was written after the answer was given up.
       const elsewhere = await Node.open(place, node.store);
-      await elsewhere.keyring.rotation.replaceMerchantKey(merchant);
+      await elsewhere.keyring.rotation.replaceMerchantKey(merchant, place.later(), "retired");
       assert.equal(
         merchantKeyVersionOf(
           (await node.card(merchant, await node.storeCard(place, merchant, "b"))).ref,
@@ -323,7 +360,7 @@ function describeRotation(name: string, open: Open): void {
         await node.storeCard(place, merchant, "used"),
         await node.storeCard(place, merchant, "deleted"),
       ];
-      await node.keyring.rotation.replaceMerchantKey(merchant);
+      await node.keyring.rotation.replaceMerchantKey(merchant, place.later(), "retired");
       const at = instant(place.now + 5);
       // Between the read of the cards and the commit of the job.
       const { store } = node;
@@ -340,6 +377,8 @@ function describeRotation(name: string, open: Open): void {
         },
         keys: store.keys,
         vault: node.vault,
+        cardsPerSecond: () => 1_000,
+        isUrgent: () => false,
         forget: (of) => node.keyring.forget(of),
         clock: place.clock,
         scheduler: systemScheduler,
@@ -361,7 +400,7 @@ function describeRotation(name: string, open: Open): void {
       const card = await node.card(merchant, bad);
       const next = { ...card, version: 2, mac: new Uint8Array(32) };
       await node.store.commit(cardChange(place, merchant, { card: { next, replaces: 1 } }));
-      await node.keyring.rotation.replaceMerchantKey(merchant);
+      await node.keyring.rotation.replaceMerchantKey(merchant, place.later(), "retired");
       await node.reseal.runOnce();
       assert.deepEqual(node.resealed, [
         { merchantId: merchant, keyVersion: 1, cards: 1, unreadable: 1 },
@@ -370,9 +409,121 @@ function describeRotation(name: string, open: Open): void {
       assert.deepEqual(await node.card(merchant, bad), next);
     });
 
+    test("by order: an epoch, all merchants, one merchant; each order once, also after a restart", async (context) => {
+      const [place, node] = await setUp(context, open);
+      const tokens = [
+        [merchant, await node.storeCard(place, merchant, "card")],
+        [other, await node.storeCard(place, other, "card")],
+      ] as const;
+      const check = async (epoch: number, versions: readonly [number, number]) => {
+        for (let round = 0; round < 2; round += 1) {
+          await node.rotation.runOnce();
+          await node.reseal.runOnce();
+        }
+        const again = await Node.open(place, node.store);
+        again.orders = node.orders;
+        await again.rotation.runOnce();
+        await again.reseal.runOnce();
+        assert.equal((await node.keyring.rotation.epochs()).at(-1)?.version, epoch);
+        for (const [at, [of, token]] of tokens.entries()) {
+          assert.equal(await node.openedUnder(of, token), versions[at]);
+          assert.equal(await again.openedUnder(of, token), versions[at]);
+        }
+      };
+      await check(1, [1, 1]);
+      node.order(place, "rotate", { target: "epoch" });
+      await check(2, [1, 1]);
+      node.order(place, "rotate", { target: `merchant:${merchant}` });
+      await check(2, [2, 1]);
+      node.order(place, "rotate", { target: "merchants" });
+      await check(2, [3, 2]);
+      assert.deepEqual(await node.statesOf(merchant), ["1 retired", "2 retired", "3 current"]);
+      assert.deepEqual(await node.statesOf(), ["1 retired", "2 current"]);
+    });
+
+    test("by order is tried again when the root key does not answer", async (context) => {
+      const [place, node] = await setUp(context, open);
+      place.isRootAvailable = false;
+      node.order(place, "rotate", { target: "epoch" });
+      for (let round = 0; round < 3; round += 1) await node.rotation.runOnce();
+      assert.equal(node.failures.length, 1);
+      assert.deepEqual(await node.statesOf(), ["1 current"]);
+      place.isRootAvailable = true;
+      await node.rotation.runOnce();
+      assert.deepEqual(await node.statesOf(), ["1 retired", "2 current"]);
+    });
+
+    test("by order of compromise marks all earlier keys, and seals cards again while that is paused", async (context) => {
+      const [place, node] = await setUp(context, open);
+      const token = await node.storeCard(place, merchant, "card");
+      node.order(place, "rotate", { target: `merchant:${merchant}` });
+      node.order(place, "reseal", { rate: "0" });
+      await node.rotation.runOnce();
+      await node.reseal.runOnce();
+      assert.equal(await node.openedUnder(merchant, token), 1, "paused");
+      node.order(place, "compromised", { target: "epoch" });
+      for (let round = 0; round < 2; round += 1) await node.rotation.runOnce();
+      assert.deepEqual(await node.statesOf(), ["1 compromised", "2 current"]);
+      assert.deepEqual(await node.statesOf(merchant), [
+        "1 compromised",
+        "2 compromised",
+        "3 current",
+      ]);
+      await node.reseal.runOnce();
+      assert.equal(await node.openedUnder(merchant, token), 3);
+      assert.equal(await node.store.keys.keysUnder(1), 0);
+    });
+
+    test("destroys a key by order when nothing needs it, or with what needs it", async (context) => {
+      const [place, node] = await setUp(context, open);
+      const token = await node.storeCard(place, merchant, "card");
+      const foreign = await node.storeCard(place, other, "card");
+      node.order(place, "reseal", { rate: "0" });
+      node.order(place, "rotate", { target: "merchants" });
+      node.order(place, "destroy", { target: `merchant:${merchant}:1` });
+      // It is current: the order waits until it only opens.
+      node.order(place, "destroy", { target: "epoch:1" });
+      place.now = instant(place.now + 1);
+      await node.rotation.runOnce();
+      place.now = instant(place.now + 2 * minute);
+      await node.rotation.runOnce();
+      assert.deepEqual(
+        await node.statesOf(merchant),
+        ["1 retired", "2 current"],
+        "a card needs it",
+      );
+      node.order(place, "reseal", { rate: "1000" });
+      await node.reseal.runOnce();
+      await node.rotation.runOnce();
+      assert.deepEqual(await node.statesOf(merchant), ["1 destroyed", "2 current"]);
+      assert.equal(await node.openedUnder(merchant, token), 2);
+      assert.deepEqual(await node.statesOf(), ["1 current"]);
+      node.order(place, "rotate", { target: "epoch" });
+      for (let round = 0; round < 2; round += 1) await node.rotation.runOnce();
+      assert.deepEqual(await node.statesOf(), ["1 destroyed", "2 current"]);
+      const again = await Node.open(place, node.store);
+      for (const [of, each] of [
+        [merchant, token],
+        [other, foreign],
+      ] as const)
+        assert.equal(await again.openedUnder(of, each), 2);
+
+      // With its cards.
+      node.order(place, "reseal", { rate: "0" });
+      node.order(place, "rotate", { target: `merchant:${other}` });
+      node.order(place, "destroy", { target: `merchant:${other}:2`, accept_outage: "true" });
+      for (let round = 0; round < 2; round += 1) await node.rotation.runOnce();
+      assert.deepEqual(await node.statesOf(other), ["1 retired", "2 destroyed", "3 current"]);
+      await assert.rejects(node.openedUnder(other, foreign), { name: "VaultError" });
+      assert.equal(await node.openedUnder(merchant, token), 2);
+    });
+
     test("of a merchant without a key makes none", async (context) => {
-      const [, node] = await setUp(context, open);
-      assert.equal(await node.keyring.rotation.replaceMerchantKey(merchant), undefined);
+      const [place, node] = await setUp(context, open);
+      assert.equal(
+        await node.keyring.rotation.replaceMerchantKey(merchant, place.later(), "retired"),
+        undefined,
+      );
       assert.deepEqual(await node.store.keys.merchantKeyRecords(merchant, 0, 10), []);
     });
 
@@ -381,7 +532,7 @@ function describeRotation(name: string, open: Open): void {
       await node.storeCard(place, merchant, "card");
       const [record] = await node.store.keys.merchantKeyRecords(merchant, 0, 10);
       assert.ok(record !== undefined);
-      await node.keyring.rotation.replaceMerchantKey(merchant);
+      await node.keyring.rotation.replaceMerchantKey(merchant, place.later(), "retired");
       const stale = await Node.open(place, node.store);
       // As a process that was paused: it seals under the first key.
       const [old] = [await stale.keyring.find(merchant, 1)];
@@ -480,9 +631,10 @@ function describeNodes(of: TestDatabases): void {
     assert.equal(place.unwraps, 0, "the root key is not used on a request");
 
     // The other node does not open the next one.
+    const madeAt = place.now;
     await one.keyring.rotation.makeEpoch();
     await watches[0].runOnce();
-    place.now = instant(place.now + epochDeadlineMs - 1);
+    place.now = instant(madeAt + epochDeadlineMs - 1);
     await one.rotation.runOnce();
     assert.equal(await currentEpoch(), 2);
     place.now = instant(place.now + 1);
@@ -508,13 +660,13 @@ function describeNodes(of: TestDatabases): void {
     const { place, one, two, watches } = await twoNodes(context, of);
     for (const watch of watches) await watch.runOnce();
     const first = await two.storeCard(place, merchant, "first");
-    await one.keyring.rotation.replaceMerchantKey(merchant);
+    await one.keyring.rotation.replaceMerchantKey(merchant, place.later(), "retired");
     const second = await two.storeCard(place, merchant, "second");
     assert.equal(await one.openedUnder(merchant, second), 1, "control: the key is cached there");
     await watches[1].runOnce();
     assert.equal(await one.openedUnder(merchant, await two.storeCard(place, merchant, "third")), 2);
 
-    await one.keyring.rotation.replaceMerchantKey(merchant);
+    await one.keyring.rotation.replaceMerchantKey(merchant, place.later(), "retired");
     place.now = instant(place.now + 10_000);
     assert.equal(await one.openedUnder(merchant, await two.storeCard(place, merchant, "late")), 3);
     await one.reseal.runOnce();

@@ -1,6 +1,11 @@
 import { formatInstant } from "../../kernel/calendar.ts";
 import { laterBy } from "../../kernel/instant.ts";
-import { actNames, type ActParameters, actRows } from "../../key-acts/act-table.ts";
+import {
+  actNames,
+  type ActParameters,
+  type ActProblem,
+  actRows,
+} from "../../key-acts/act-table.ts";
 import {
   type ActRefusal,
   type ActResult,
@@ -14,6 +19,7 @@ import {
   type OrdersState,
   type RootKeyState,
 } from "../../key-acts/key-order.ts";
+import type { RotationState } from "../../key-acts/rotation-state.ts";
 import type { WireResponse } from "../../wire/answers/answer.ts";
 import { readErrors, wireErrorOf } from "../../wire/answers/errors.ts";
 import { holdsCardNumber } from "../../wire/decode/card-like.ts";
@@ -25,6 +31,8 @@ import { flagOf } from "../../wire/requests/fields.ts";
 
 export interface KeysEndpointParts {
   readonly acts: KeyActs;
+  /** The progress of rotations; undefined where keys are files. */
+  readonly rotation: (() => Promise<RotationState>) | undefined;
   /**
    * The admin who sends the request, or the program that has the key of the server's own account in a sandbox
    * without sign-in. Rejects with a refusal of the wire if it is neither.
@@ -45,7 +53,7 @@ const own = ["act", "approve", "check", "dry_run", "integration_key", "public_in
  * `act` orders or requests an act (docs/operate/keys.md), with its parameters, and with `dry_run`
  * only checks it; `approve` and `check` approve a request.
  */
-export function keysEndpoint({ acts, senderOf }: KeysEndpointParts): UserEndpoint {
+export function keysEndpoint({ acts, rotation, senderOf }: KeysEndpointParts): UserEndpoint {
   return {
     path: "/__cofre/keys",
     doc: "console",
@@ -54,7 +62,7 @@ export function keysEndpoint({ acts, senderOf }: KeysEndpointParts): UserEndpoin
     cors: false,
     async handle(request) {
       const { headers, ...sender } = await senderOf(request);
-      const body = await answered(() => answerTo(acts, sender, request.params));
+      const body = await answered(() => answerTo({ acts, rotation }, sender, request.params));
       return {
         status: 200,
         body: JSON.stringify({ ...body, status: "SUCCESS" }),
@@ -64,7 +72,11 @@ export function keysEndpoint({ acts, senderOf }: KeysEndpointParts): UserEndpoin
   };
 }
 
-async function answerTo(acts: KeyActs, sender: ActSender, params: TreeObject): Promise<object> {
+async function answerTo(
+  { acts, rotation }: Pick<KeysEndpointParts, "acts" | "rotation">,
+  sender: ActSender,
+  params: TreeObject,
+): Promise<object> {
   const act = textOf(params, "act");
   if (act !== undefined) {
     const flag = flagOf(params, "dry_run") ?? false;
@@ -73,7 +85,8 @@ async function answerTo(acts: KeyActs, sender: ActSender, params: TreeObject): P
     return shownResult(await acts.order(sender, given));
   }
   const approved = textOf(params, "approve");
-  if (approved === undefined) return shownState(await acts.state());
+  if (approved === undefined)
+    return { ...shownState(await acts.state()), rotation: shownRotation(await rotation?.()) };
   const request = /^\d{1,9}$/.test(approved) ? Number(approved) : 0;
   return shownResult(await acts.approve(sender, { request, check: textOf(params, "check") ?? "" }));
 }
@@ -111,7 +124,10 @@ function refusalOf(refused: ActRefusal): WireError {
 
 const problems = {
   not_stopped: "card operations are not stopped by an order",
-} as const;
+  no_such_key: "no key of this name only opens",
+  in_use: "keys or cards need the key",
+  no_records: "this installation keeps its keys in files",
+} as const satisfies Readonly<Record<ActProblem, string>>;
 
 /** Names of other parameters are the client's own text, so they are not repeated. */
 function refusedParameter(name: string): WireError {
@@ -157,6 +173,23 @@ function shownRoot({ state, since }: RootKeyState): object {
   return state === "ok" || since === undefined
     ? { state: "serving" }
     : { state: "stopped", cause: "root_denied", since: formatInstant(since) };
+}
+
+function shownRotation(state: RotationState | undefined): object | undefined {
+  if (state === undefined) return undefined;
+  const { epoch, nextEpoch, keysToWrap, cardsPerSecond, resealing } = state;
+  return {
+    epoch,
+    next_epoch: nextEpoch,
+    keys_to_wrap: keysToWrap,
+    cards_per_second: cardsPerSecond,
+    resealing: resealing.map(({ merchantId, keyVersion, percent, secondsLeft }) => ({
+      merchant: merchantId,
+      key_version: keyVersion,
+      percent,
+      seconds_left: secondsLeft,
+    })),
+  };
 }
 
 function nameOf(by: OrderedBy): string {

@@ -11,6 +11,11 @@ export interface KeyRecords {
    * before.
    */
   commit(steps: readonly RecordStep[]): Promise<boolean>;
+  /**
+   * The same for one record, whose key may be destroyed. `in_use`: it wraps other keys, and
+   * `acceptsOutage` is false. Otherwise these are lost with it.
+   */
+  move(step: RecordStep, acceptsOutage: boolean): Promise<"committed" | "stale" | "in_use">;
 }
 
 /** A record to write, and the one that it replaces; undefined for a new one. */

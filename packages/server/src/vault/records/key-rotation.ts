@@ -1,6 +1,7 @@
 import { assert } from "../../kernel/assert.ts";
 import type { MerchantId } from "../../kernel/ids.ts";
 import { newKeyBytes } from "../new-key-bytes.ts";
+import type { Instant } from "../../kernel/instant.ts";
 import { KeyringError } from "../key-provider.ts";
 import type { RowMacs } from "../row-mac.ts";
 import { type KeyRecord, keyNameOf } from "./key-record.ts";
@@ -24,6 +25,9 @@ interface KeyRotationOptions extends RecordPorts {
   /** Called when a merchant has a new key. */
   readonly forget: (merchantId: MerchantId) => void;
 }
+
+/** A key that only opens. `compromised`: others may know it. */
+export type OldKeyState = "retired" | "compromised";
 
 /** Most attempts of a change while other processes change the same keys. */
 const maxAttempts = 8;
@@ -71,17 +75,18 @@ export class KeyRotation {
   }
 
   /**
-   * From now on this epoch key, which was made, wraps new keys, and the one before only opens. The
-   * caller has made sure that every node has opened it. False: it was not in state `made`.
+   * From now on this epoch key, which was made, wraps new keys, and the one before only opens, in
+   * state `before`. The caller has made sure that every node has opened it. False: it was not in
+   * state `made`.
    */
-  async useEpoch(version: number): Promise<boolean> {
+  async useEpoch(version: number, before: OldKeyState): Promise<boolean> {
     const epochs = await this.epochs();
     const made = epochs.find((record) => record.version === version);
     const current = epochs.find(({ state }) => state === "current");
     if (made?.state !== "made") return false;
     assert(current !== undefined, "a keyring has a current epoch");
     const isWritten = await this.#options.records.commit([
-      this.#moved(current, "retired"),
+      this.#moved(current, before),
       this.#moved(made, "current"),
     ]);
     await this.#options.refresh();
@@ -113,23 +118,43 @@ export class KeyRotation {
     return refused;
   }
 
+  /** Moves a key that only opens to a later state, `destroyed` for example. */
+  async move(
+    record: KeyRecord,
+    state: "compromised" | "destroyed",
+    acceptsOutage = false,
+  ): Promise<"committed" | "stale" | "in_use"> {
+    const { macs, installation, records } = this.#options;
+    if (!isGenuineRecord(macs, installation, record)) throw isAltered(record);
+    const step = this.#moved(record, state);
+    const outcome = await records.move(step, acceptsOutage);
+    if (record.merchant === undefined) await this.#options.refresh();
+    else this.#options.forget(record.merchant);
+    return outcome;
+  }
+
   /**
-   * Makes a new key for a merchant, which seals from now on; the one before only opens. Resolves
-   * with its version; undefined: the merchant has no key yet.
+   * Makes a new key for a merchant, which seals from now on; the one before only opens, in state
+   * `before`. Resolves with its version; undefined: the merchant has no key, or one that was made at
+   * `from` or later.
    */
-  async replaceMerchantKey(merchant: MerchantId): Promise<number | undefined> {
+  async replaceMerchantKey(
+    merchant: MerchantId,
+    from: Instant,
+    before: OldKeyState,
+  ): Promise<number | undefined> {
     const { records, random, macs, installation } = this.#options;
     for (let attempt = 0; attempt < maxAttempts; attempt += 1) {
       const stored = await records.ofMerchant(merchant);
       const current = stored.find(({ state }) => state === "current");
-      if (current === undefined) return undefined;
+      if (current === undefined || current.createdAt >= from) return undefined;
       if (!isGenuineRecord(macs, installation, current)) throw isAltered(current);
       const version = Math.max(...stored.map((record) => record.version)) + 1;
       const secret = newKeyBytes(random);
       const key = { purpose: "merchant", merchant, version, secret } as const;
       const next = newRecord(this.#options, this.#current(), key);
       secret.fill(0);
-      const steps = [this.#moved(current, "retired"), this.#step(next)];
+      const steps = [this.#moved(current, before), this.#step(next)];
       try {
         if (await records.commit(steps)) return version;
       } finally {
@@ -166,7 +191,8 @@ export class KeyRotation {
   #moved(before: KeyRecord, state: KeyRecord["state"]): RecordStep {
     const { clock } = this.#options;
     const sequence = before.sequence + 1;
-    return this.#step({ ...before, state, sequence, changedAt: clock.now() }, before);
+    const wraps = state === "destroyed" ? [] : before.wraps;
+    return this.#step({ ...before, state, wraps, sequence, changedAt: clock.now() }, before);
   }
 
   #step(record: UnsealedRecord, before?: KeyRecord): RecordStep {
@@ -184,4 +210,9 @@ export class KeyRotation {
 
 function changedMeanwhile(): KeyringError {
   return new KeyringError("the keys were changed meanwhile: repeat the command");
+}
+
+/** What failed about the keys; undefined for other errors. */
+export function keyFailureOf(error: unknown): string | undefined {
+  return error instanceof KeyringError ? error.message : undefined;
 }

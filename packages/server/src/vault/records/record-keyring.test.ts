@@ -86,6 +86,7 @@ class Place {
           this.reads.push(id);
           return this.records.filter(({ merchant: of }) => of === id);
         },
+        move: () => assert.fail("no key is moved alone"),
         commit: async (steps) => {
           this.beforeCommit();
           const names = this.records.map(nameOf);

@@ -1607,8 +1607,16 @@ export const errorTable = {
   },
   "COFRE-184": {
     message: "The act is not possible now: {problem}",
-    choices: { problem: ["card operations are not stopped by an order"] },
-    condition: "/__cofre/keys: `resume` while no stop order is in force",
+    choices: {
+      problem: [
+        "card operations are not stopped by an order",
+        "no key of this name only opens",
+        "keys or cards need the key",
+        "this installation keeps its keys in files",
+      ],
+    },
+    condition:
+      "/__cofre/keys: `resume` while no stop order is in force; `destroy` of a key that is current, unknown, destroyed or needed",
     remedy: "Read the state of the keys first: `cofre keys orders`.",
     tested: "elsewhere",
   },
