@@ -61,6 +61,7 @@ export const lanes: readonly Lane[] = [
   lane("image", "busy", "landing"),
   lane("custody", "busy", "landing"),
   lane("recovery", "busy", "landing"),
+  lane("rotation", "busy", "landing"),
   lane("tamper", "busy", "landing"),
   lane("production", "waiting", "landing"),
   lane("runners", "waiting", "landing"),
