@@ -296,7 +296,7 @@ export function listTests({ server, made, inConsole }: ConsoleGiven): void {
             [`webhooks/${sent?.number}`, ".receiver-box"],
             ["requests", "tr[data-row]"],
             [`request/${request?.number}`, "section"],
-            ["tokens", ":is(tr, .nothing)"],
+            ["tokens", ":is(tbody tr, .nothing)"],
             ["insights", ".sums"],
             ["worlds", "section"],
             ["faults", "form"],
