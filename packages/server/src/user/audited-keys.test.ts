@@ -3,6 +3,7 @@ import { createSecretKey } from "node:crypto";
 import { test } from "node:test";
 import { newKey, nextKey } from "../../test/contract/key-record.contract.ts";
 import { action, start } from "../../test/contract/user-store.contract.ts";
+import type { MerchantId } from "../kernel/ids.ts";
 import { MemoryAudit } from "../stores/memory/memory-audit.ts";
 import { MemoryKeyRecords } from "../stores/memory/memory-key-records.ts";
 import { createMemoryUsers } from "../stores/memory/memory-users.ts";
@@ -63,6 +64,23 @@ test("every change of a key has its entry, with a MAC and the record's own", asy
       macs.accepts("audit_entry", entryFields(row), Buffer.from(row.mac, "hex")),
   };
   assert.equal((await verifyAuditLog(log)).fault, undefined);
+});
+
+test("many first keys of merchants at once are all written", async () => {
+  const { keys, audited } = open();
+  const made = Array.from({ length: 60 }, (_, number) =>
+    newKey({
+      purpose: "merchant",
+      merchant: number.toString(16).padStart(8, "0") as MerchantId,
+      state: "current",
+      epoch: 1,
+    }),
+  );
+  const outcomes = await Promise.all(
+    made.map((next) => audited.commit(start, [{ next, before: undefined }])),
+  );
+  assert.deepEqual(new Set(outcomes), new Set(["committed"]));
+  assert.equal(await keys.keysUnder(1), made.length);
 });
 
 test("a change that another process was faster with is stale, and one that met a new head is repeated", async () => {

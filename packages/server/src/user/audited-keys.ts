@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { assert } from "../kernel/assert.ts";
 import type { Instant } from "../kernel/instant.ts";
+import { KeyedMutex } from "../kernel/keyed-mutex.ts";
 import type { KeyChange, KeyRecordStore } from "../stores/key-record-store.ts";
 import { StoreError } from "../stores/store.ts";
 import { keyNameOf, type KeyRecord } from "../vault/records/key-record.ts";
@@ -26,6 +27,8 @@ export class AuditedKeys {
   readonly #store: Pick<KeyRecordStore, "commitKeys">;
   readonly #log: Pick<UserStore, "auditHead">;
   readonly #macs: Pick<RowMacs, "of">;
+  /** Commits of this process: each moves the head, so of two at once one would be repeated. */
+  readonly #turns = new KeyedMutex();
 
   constructor(
     store: Pick<KeyRecordStore, "commitKeys">,
@@ -53,6 +56,10 @@ export class AuditedKeys {
       acceptsOutage,
       events: eventsOfAll(steps),
     };
+    return await this.#turns.runExclusive("head", () => this.#commit(change));
+  }
+
+  async #commit(change: KeyChange): Promise<"committed" | "stale" | "in_use"> {
     for (let attempts = 1; attempts <= maxAttempts; attempts += 1) {
       const chain = keyedChain(this.#macs, await this.#log.auditHead(), change);
       const { outcome } = await this.#store.commitKeys({ ...change, chain });
