@@ -289,6 +289,7 @@ test("unknown and foreign identifiers in one installation answer alike where not
   const others = [
     "token",
     "direct",
+    "request",
     "settings",
     "editProperties",
     "instructSimulator",

@@ -23,6 +23,8 @@ const policyFile = fileURLToPath(
   new URL("../../../examples/key-services/openbao-policy.hcl", import.meta.url),
 );
 const key = "custody_outage_key_1";
+/** More than the lane takes. */
+const mostCharges = 1_000_000;
 const pauseMs = 20;
 
 /** Charges with a stored card, one after the other, and what they were answered. */
@@ -60,7 +62,7 @@ class Load {
   }
 
   async #run(): Promise<void> {
-    while (!this.#isEnding) {
+    for (let left = mostCharges; left > 0 && !this.#isEnding; left -= 1) {
       const changes = { creditcard: { token: this.#token, card_cvv: "123" } };
       const body = { ...directBody(`load-${(this.#number += 1)}`, changes), integration_key: key };
       const answer = await this.#client.ask(this.#port, "/ws/direct", body);

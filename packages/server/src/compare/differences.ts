@@ -51,7 +51,7 @@ const ignoredHeaders =
 const memberRows: readonly (readonly [path: RegExp, how: "format" | "digits"])[] = [
   [/(?:^|\.)(?:hash|pin|token|mandate_id|ebanx_session_id|accessToken|paymentId)$/, "format"],
   [/_date$|_at$|(?:^|\.)date$/, "format"],
-  [/(?:^|\.)(?:authcode|refunds\[\]\.id|refund\.id)$/, "digits"],
+  [/(?:^|\.)(?:authcode|refunds\[\]\.id|refund\.id|redirect_url)$/, "digits"],
 ];
 
 /** Members with few values, on which clients branch: each pair of values is a kind of its own. */

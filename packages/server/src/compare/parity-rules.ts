@@ -162,11 +162,6 @@ export const parityRules: readonly ParityRule[] = [
   ]),
   ...rulesOf("What is not available", [
     [
-      "hosted-page",
-      "Cofre has no hosted page.",
-      both(cofreRefuses("COFRE-23"), answered(/^\/ws\/request$/)),
-    ],
-    [
       "three-d-secure-challenge",
       "Cofre has no 3-D Secure challenge inside a payment.",
       both(isDirect, member(/(?:^|\.)redirect_url$/)),

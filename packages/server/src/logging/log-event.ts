@@ -256,7 +256,7 @@ export const logEvents = {
   },
   cards_stopped: {
     level: "error",
-    doc: "[Card operations are stopped](keys.md#stop): no card is stored or opened. `cause`: `order` of an admin, whom the audit log names with the reason, or `root_denied`, a [root key that is disabled or deleted](keys.md#root-key-denied).",
+    doc: "Card operations are [stopped](keys.md#stop): no card is stored or opened. `cause`: `order` of an admin, whom the audit log names with the reason, or `root_denied`, a [root key that is disabled or deleted](keys.md#root-key-denied).",
     fields: { cause: "text", since: "text" },
   },
   cards_resumed: {

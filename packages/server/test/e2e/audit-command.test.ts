@@ -62,8 +62,8 @@ describe("cofre audit", () => {
     const first = await start(context, folder);
     await tryToSignIn(first.port);
     const early = (await audit(context, ["head"], environment)).stdout.trim();
-    // Ten entries for the five keys of the installation.
-    assert.match(early, /^12:[0-9a-f]{64}$/);
+    // Twelve entries for the six keys of the installation.
+    assert.match(early, /^14:[0-9a-f]{64}$/);
     // While the server writes.
     const [verified] = await Promise.all([
       audit(context, ["verify", "--head", early], environment),
@@ -97,7 +97,7 @@ describe("cofre audit", () => {
     const whole = await audit(context, ["verify", "--head", early], environment);
     assert.match(
       whole.stdout,
-      /^The audit log is intact: 16 entries, up to 16:[0-9a-f]{64}\. It contains the stored head\.\n$/,
+      /^The audit log is intact: 18 entries, up to 18:[0-9a-f]{64}\. It contains the stored head\.\n$/,
       whole.stderr,
     );
   });

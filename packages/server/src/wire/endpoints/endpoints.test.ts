@@ -216,7 +216,7 @@ test("the header that asks for local processing asks for Chile's document", asyn
 });
 
 test("operations that come later say so by name", async () => {
-  const page = notAvailableEndpoints.find(({ path }) => path === "/ws/request");
+  const page = notAvailableEndpoints.find(({ path }) => path === "/ws/print");
   assert.ok(page !== undefined && page.key === "none");
   const { body } = await page.handle({
     method: "POST",
@@ -228,7 +228,7 @@ test("operations that come later say so by name", async () => {
       isCrossSite: () => false,
     },
   });
-  assert.match(body, /"The operation request is not available yet"/);
+  assert.match(body, /"The operation print is not available yet"/);
 });
 
 test("a verification without an answer asks for another try: nothing is held, nothing was charged", () => {

@@ -1265,7 +1265,7 @@ export const errorTable = {
     },
     field: "{field}",
     condition:
-      "`/ws/threedsecureserver-authentications`: the amount, the currency or the card number",
+      "the amount, the currency or the card number of `/ws/threedsecureserver-authentications` is missing or invalid",
     remedy:
       "Send orderInformation.amountDetails with totalAmount and currency, and paymentInformation.card with number.",
   },
