@@ -166,6 +166,12 @@ export function earlierCopy(): string {
       replace: "const incarnation: Incarnation | undefined = undefined;",
     },
     {
+      name: "there are no orders about keys",
+      file: "key-acts/key-orders.ts",
+      find: "const page = await this.#parts.store.keyOrders(this.#state.last, pageSize);",
+      replace: "const page: readonly KeyOrderRow[] = [];",
+    },
+    {
       name: "nothing is upgraded",
       file: "start/services.ts",
       find: "own.retention, ...upgrades, ...ofKeys, own.dispatcher",
