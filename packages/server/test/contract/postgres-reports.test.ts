@@ -204,6 +204,7 @@ function describeReports(databases: TestDatabases): void {
         "audit_entry",
         "audit_head",
         "identity",
+        "key_order",
         "migration",
         "node",
         "node_clock",
@@ -231,6 +232,7 @@ const notMoved: ReadonlyMap<string, string> = new Map([
   ["due_queue", "the same, a row for each queue"],
   ["due_merchant", "the same, a row for each merchant"],
   ["identity.server", "which server the database is on: the move's target notes its own"],
+  ["key_record.made_entry", "what running nodes read next: after a move each reads its keys anew"],
   ["merchant", "a lock for each merchant, made when it is first needed"],
 ]);
 
