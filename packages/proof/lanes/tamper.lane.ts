@@ -120,7 +120,7 @@ function describeTampering(name: string, every: number, open: () => Promise<Plac
   });
 }
 
-describeTampering("the embedded store", amount({ quick: 12, ci: 4, night: 1 }), async () =>
+describeTampering("the embedded store", amount({ quick: 12, ci: 8, night: 1 }), async () =>
   embeddedPlace(),
 );
 
@@ -158,7 +158,7 @@ if (postgresBinaries() === undefined) {
       databases = new TestDatabases(stack.use(await startCluster()).url);
     });
     after(() => stack.disposeAsync());
-    describeTampering("PostgreSQL", amount({ quick: 60, ci: 15, night: 3 }), () =>
+    describeTampering("PostgreSQL", amount({ quick: 60, ci: 30, night: 3 }), () =>
       postgresPlace(databases),
     );
   });
