@@ -50,7 +50,7 @@ const skip =
       : false;
 
 /** How much later each run of cofre init is killed than the one before, in milliseconds. */
-const killStepMs = 150;
+const killStepMs = 40;
 const longestRunMs = 60_000;
 const leastKills = 5;
 
