@@ -28,6 +28,7 @@ export const texts = {
   declined: "The payment was declined.",
   declined_try: "The card was declined. Try another card.",
   refused: "This card cannot be used here. Try another card.",
+  later: "Too many attempts. Try again later.",
   closed: "This page takes no payment any more.",
   back: "Back to {shop}",
   other_tab: "This payment changed in another window.",

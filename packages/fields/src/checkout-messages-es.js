@@ -31,6 +31,7 @@ export const texts = {
   declined: "El pago fue rechazado.",
   declined_try: "La tarjeta fue rechazada. Intente con otra tarjeta.",
   refused: "Esta tarjeta no puede usarse aquí. Intente con otra tarjeta.",
+  later: "Demasiados intentos. Intente más tarde.",
   closed: "Esta página ya no recibe pagos.",
   back: "Volver a {shop}",
   other_tab: "Este pago cambió en otra ventana.",

@@ -31,6 +31,7 @@ export const texts = {
   declined: "O pagamento foi recusado.",
   declined_try: "O cartão foi recusado. Tente outro cartão.",
   refused: "Este cartão não pode ser usado aqui. Tente outro cartão.",
+  later: "Tentativas demais. Tente mais tarde.",
   closed: "Esta página não recebe mais pagamentos.",
   back: "Voltar para {shop}",
   other_tab: "Este pagamento mudou em outra janela.",

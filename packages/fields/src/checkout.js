@@ -162,10 +162,11 @@ const places = new Map([
 ]);
 
 /**
- * Shows what the server refused, beside its field if there is one.
+ * Shows what the server refused, beside its field if there is one. After any other error than a
+ * refusal of what was typed, the outcome may be open: it is asked for.
  * @param {Readonly<Record<string, string>>} answer
  */
-function showRefusal({ field }) {
+function showRefusal({ field, status_code: code = "" }) {
   const name = places.get(field ?? "");
   const input = document.getElementById(name ?? "");
   const error = document.getElementById(`${name}-error`);
@@ -173,7 +174,12 @@ function showRefusal({ field }) {
     mark({ input, error }, t("field_invalid"));
     input.focus();
     say("");
-  } else say(t("refused"));
+  } else if (code === "COFRE-178") say(t("later"));
+  else if (code.startsWith("BP-DR-") && code !== "BP-DR-119") say(t("refused"));
+  else {
+    say(t("no_answer"));
+    void watch();
+  }
 }
 
 form.addEventListener("submit", (event) => {

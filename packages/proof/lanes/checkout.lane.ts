@@ -219,6 +219,20 @@ describe("the hosted page in a real browser", { skip: noBrowser }, () => {
     });
   });
 
+  test("asks for the outcome after an error that leaves it open", async () => {
+    const opened = await open();
+    await within(opened, async (page) => {
+      await type(page, card);
+      await page.route("**/checkout/pay", async (route) => {
+        await route.fetch();
+        await route.fulfill({ json: { status: "ERROR", status_code: "BP-DR-119", field: null } });
+      });
+      await pay(page);
+      await says(page, "El servidor no respondió.");
+      await says(page, "Usted pagó.");
+    });
+  });
+
   test("is in no frame of another page, and runs no foreign script", async () => {
     const opened = await open();
     await within(opened, async (page) => {

@@ -21,7 +21,7 @@ import type { WireResponse } from "../wire/answers/answer.ts";
 import { type ErrorMappings, mapTo, wireErrorOf } from "../wire/answers/errors.ts";
 import { paymentTypeShown } from "../wire/answers/payment-answer.ts";
 import { answerOf } from "../wire/answers/refusal-answer.ts";
-import { textOf, type Tree, type TreeObject } from "../wire/decode/tree.ts";
+import { isTreeObject, textOf, type Tree, type TreeObject } from "../wire/decode/tree.ts";
 import { WireError } from "../wire/decode/wire-error.ts";
 import type { OpenEndpoint, UserEndpoint, UserRequest, Visitor } from "../wire/endpoint.ts";
 import type { EndpointDeps } from "../wire/endpoints/deps.ts";
@@ -43,8 +43,8 @@ import type { PublicKeyLimits } from "./public-key-limits.ts";
 
 /**
  * The hosted page (interface 5.6): `/checkout/`, and the two calls of its script. The hash in the
- * address is the only key; a person who has the address sees the shop and the amount, and nothing that a
- * customer has typed.
+ * address is the only key: a person who has the address sees the shop and the amount, and nothing
+ * that a customer has typed.
  */
 
 export interface CheckoutParts {
@@ -218,7 +218,6 @@ function requestOf({ order }: Payment, params: TreeObject, local: boolean): Tree
   const { customer, page } = order;
   const missing = missingFields(order, local);
   const typed = Object.fromEntries(missing.map((name) => [name, textOf(params, name) ?? ""]));
-  const card: Tree | undefined = params["creditcard"];
   const isDebit =
     textOf(params, "payment_type_code") === "debitcard" && typesOf(page?.paymentTypes).debit;
   return {
@@ -239,8 +238,15 @@ function requestOf({ order }: Payment, params: TreeObject, local: boolean): Tree
     currency_code: order.amount.currency,
     instalments: textOf(params, "instalments") ?? "1",
     payment_type_code: isDebit ? "debitcard" : "creditcard",
-    creditcard: card ?? {},
+    creditcard: typedCard(params["creditcard"]),
   };
+}
+
+/** What a customer types of a card: neither a token nor values of 3-D Secure. */
+function typedCard(node: Tree | undefined): TreeObject {
+  if (!isTreeObject(node)) return {};
+  const names = ["card_number", "card_name", "card_due_date", "card_cvv"];
+  return Object.fromEntries(Object.entries(node).filter(([name]) => names.includes(name)));
 }
 
 const ownAnswer = [

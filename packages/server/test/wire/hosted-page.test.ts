@@ -250,6 +250,31 @@ describe("the hosted page", () => {
     assert.equal((await customer.pay(1))["state"], "paid");
   });
 
+  test("takes a typed card only: neither a token nor values of 3-D Secure", async () => {
+    await using server = await startTestServer();
+    const customer = new Customer(server, await open(server));
+    const { body } = await server.postJson("/ws/token", {
+      integration_key: integrationKey,
+      payment_type_code: "creditcard",
+      country: "pe",
+      creditcard: testCard,
+    });
+    const token = String(body["token"]);
+    const byToken = await customer.call("/checkout/pay", {
+      try: "1",
+      phone_number: "51987654321",
+      creditcard: { token, card_cvv: "123" },
+    });
+    assert.deepEqual([byToken["status"], byToken["status_code"]], ["ERROR", "BP-DR-49"]);
+    const claimed = { threeds_eci: "05", threeds_cryptogram: "AAAAAAAAAAAAAAAAAAAAAAAAAAA=" };
+    assert.equal((await customer.pay(1, claimed))["state"], "paid");
+    const { body: explained } = await server.postJson("/__cofre/explain", {
+      integration_key: integrationKey,
+      merchant_payment_code: "page-1",
+    });
+    assert.doesNotMatch(JSON.stringify(explained), /"issuer"/, "the liability is the merchant's");
+  });
+
   test("takes neither another amount nor another customer than the shop's", async () => {
     await using server = await startTestServer();
     const customer = new Customer(server, await open(server));
