@@ -44,6 +44,22 @@ const chargeback = new NamedSchema(
   }),
 );
 
+/** What the merchant sent, and gets back in every answer about the payment. */
+const returned = {
+  note: json.text,
+  user_value_1: json.text,
+  user_value_2: json.text,
+  user_value_3: json.text,
+  user_value_4: json.text,
+  user_value_5: json.text,
+  customer: json.object({
+    document: json.textOrNull,
+    email: json.text,
+    name: json.text,
+    birth_date: json.textOrNull,
+  }),
+} as const;
+
 export const paymentSchema = new NamedSchema(
   "Payment",
   json.object(
@@ -96,18 +112,7 @@ export const paymentSchema = new NamedSchema(
       },
       masked_card_number: json.text,
       cof_info: json.object({ mandate_id: json.text }),
-      note: json.text,
-      user_value_1: json.text,
-      user_value_2: json.text,
-      user_value_3: json.text,
-      user_value_4: json.text,
-      user_value_5: json.text,
-      customer: json.object({
-        document: json.textOrNull,
-        email: json.text,
-        name: json.text,
-        birth_date: json.textOrNull,
-      }),
+      ...returned,
     },
   ),
 );
@@ -147,18 +152,7 @@ export const pageAnswerSchema = new NamedSchema(
       },
       {
         pin: { type: "string", pattern: String.raw`^\d{9}$` },
-        note: json.text,
-        user_value_1: json.text,
-        user_value_2: json.text,
-        user_value_3: json.text,
-        user_value_4: json.text,
-        user_value_5: json.text,
-        customer: json.object({
-          document: json.textOrNull,
-          email: json.text,
-          name: json.text,
-          birth_date: json.textOrNull,
-        }),
+        ...returned,
       },
     ),
     redirect_url: json.text,
