@@ -13,8 +13,14 @@ import type { EndpointDeps } from "../wire/endpoints/deps.ts";
 import { es } from "./challenge-texts-es.ts";
 import { ptBr } from "./challenge-texts-pt-br.ts";
 import { type ChallengeTexts, en } from "./challenge-texts.ts";
-import { ancestorsOf, ownFile, pageHeaders, publicFile } from "./fields-endpoint.ts";
-import { languageOf, type PageLanguage, textOfFields, withoutIndentation } from "./fields-files.ts";
+import { ancestorsOf, ownFile, publicFile } from "./fields-endpoint.ts";
+import {
+  languageOf,
+  type PageLanguage,
+  textOfFields,
+  withoutIndentation,
+  pageHeaders,
+} from "./fields-files.ts";
 import {
   compressedLater,
   htmlPage,

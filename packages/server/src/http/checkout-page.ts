@@ -1,6 +1,12 @@
 import type { WireResponse } from "../wire/answers/answer.ts";
 import type { OpenEndpoint } from "../wire/endpoint.ts";
-import { fieldsScript, fieldsStyle, type PageLanguage, languageOf } from "./fields-files.ts";
+import {
+  fieldsScript,
+  fieldsStyle,
+  type PageLanguage,
+  languageOf,
+  pageHeaders,
+} from "./fields-files.ts";
 import { es } from "./checkout-texts-es.ts";
 import { ptBr } from "./checkout-texts-pt-br.ts";
 import { compressedLater, htmlPage, servedOnce } from "./page-files.ts";
@@ -75,24 +81,9 @@ export const checkoutFiles: readonly OpenEndpoint[] = checkoutParts.map(({ path,
   ),
 );
 
-const policy = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-  "require-trusted-types-for 'script'",
-  "trusted-types 'none'",
-].join("; ");
-
 const headers = [
-  ["Content-Security-Policy", policy],
+  ...pageHeaders(["connect-src 'self'", "form-action 'none'", "frame-ancestors 'none'"]),
   ["Cross-Origin-Opener-Policy", "same-origin"],
-  ["Referrer-Policy", "no-referrer"],
-  ["Cache-Control", "no-store"],
-  ["X-Content-Type-Options", "nosniff"],
 ] as const;
 
 const withoutScript = {

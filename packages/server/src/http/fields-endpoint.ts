@@ -12,8 +12,8 @@ import {
   languageOf,
   loader,
   type PageFile,
+  pageHeaders,
 } from "./fields-files.ts";
-import { reportsPath } from "./fields-reports.ts";
 import { compressedLater, htmlPage, pageEndpoint, servedOnce } from "./page-files.ts";
 
 interface FieldsParts extends Pick<EndpointDeps, "holderOf"> {
@@ -137,29 +137,6 @@ export function ancestorsOf(
 
 function frameHeaders(ancestors: string): NonNullable<WireResponse["headers"]> {
   return pageHeaders(["connect-src 'self'", "form-action 'none'", `frame-ancestors ${ancestors}`]);
-}
-
-/**
- * Headers of a page for customers: besides `directives`, only this server's own scripts and styles;
- * text never becomes a script or HTML.
- */
-export function pageHeaders(directives: readonly string[]): NonNullable<WireResponse["headers"]> {
-  const policy = [
-    "default-src 'none'",
-    "script-src 'self'",
-    "style-src 'self'",
-    ...directives,
-    "base-uri 'none'",
-    "require-trusted-types-for 'script'",
-    "trusted-types 'none'",
-    `report-uri ${reportsPath}`,
-  ];
-  return [
-    ["Content-Security-Policy", policy.join("; ")],
-    ["Referrer-Policy", "no-referrer"],
-    ["Cache-Control", "no-store"],
-    ["X-Content-Type-Options", "nosniff"],
-  ];
 }
 
 const refusedFrame: WireResponse = {

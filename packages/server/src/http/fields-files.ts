@@ -1,4 +1,6 @@
 import { createHash } from "node:crypto";
+import type { WireResponse } from "../wire/answers/answer.ts";
+import { reportsPath } from "./fields-reports.ts";
 import { linkedScript } from "./linked-script.ts";
 import { javascript, readOnce, stylesheet, textOfFile } from "./page-files.ts";
 import { withoutComments } from "./page-script.ts";
@@ -79,4 +81,27 @@ function withIntegrity(read: () => Promise<string>): PageFile["read"] {
       integrity: `sha384-${createHash("sha384").update(body).digest("base64")}`,
     };
   });
+}
+
+/**
+ * Headers of a page for customers: besides `directives`, only this server's own scripts and styles;
+ * text never becomes a script or HTML.
+ */
+export function pageHeaders(directives: readonly string[]): NonNullable<WireResponse["headers"]> {
+  const policy = [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    ...directives,
+    "base-uri 'none'",
+    "require-trusted-types-for 'script'",
+    "trusted-types 'none'",
+    `report-uri ${reportsPath}`,
+  ];
+  return [
+    ["Content-Security-Policy", policy.join("; ")],
+    ["Referrer-Policy", "no-referrer"],
+    ["Cache-Control", "no-store"],
+    ["X-Content-Type-Options", "nosniff"],
+  ];
 }

@@ -44,7 +44,7 @@ const blockedWords: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Browsers report here what the policy of the card fields refused: a script that is not Cofre's, a
+ * Browsers report here what the policy of a page for customers refused: a script that is not Cofre's, a
  * request to another server, text that was to become HTML (PCI DSS 11.6.1). Each report is a log
  * event; of its texts only known words and origins are kept.
  */

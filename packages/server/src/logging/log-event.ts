@@ -156,7 +156,7 @@ export const logEvents = {
   },
   fields_changed: {
     level: "warn",
-    doc: "A browser refused something in the [card fields](../checkout.md) that does not belong to them: a script, a request to another server, or text that was to become HTML. A browser extension of the customer does this too; many reports with one `blocked` origin need investigation. At most ten a minute.",
+    doc: "A browser refused something in the [card fields or the hosted page](../checkout.md) that does not belong there: a script, a request to another server, or text that was to become HTML. A browser extension of the customer does this too; many reports with one `blocked` origin need investigation. At most ten a minute.",
     fields: { directive: "text", blocked: "text" },
   },
   alarm: {
